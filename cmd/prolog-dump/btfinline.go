@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -13,12 +12,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 func btfInlineCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "btf-inline IMAGE",
 		Short: "Compare a section .BTF.inline with the debug information",
 		Long: `btf-inline compares what a section .BTF.inline says of inlined functions, as the fourth
@@ -27,8 +25,8 @@ the instances, and where their parameters are. The exit status is 1 if a paramet
 in another place.`,
 		Example: "  prolog-dump btf-inline ./vmlinux",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			path, rest, err := s.imageOf(args)
-			if err = cmp.Or(err, noMore(rest)); err != nil {
+			path, err := s.onlyImageOf(args)
+			if err != nil {
 				return err
 			}
 			dwarf, err := s.open(path, nil)
@@ -47,8 +45,7 @@ in another place.`,
 			if a.Both+a.OnlyBTF == 0 {
 				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", path)
 			}
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			if err := screen.Flush(w, s.printAgreement(w, a)); err != nil {
+			if err := buffered(cmd, func(w io.Writer) error { return s.printAgreement(w, a) }); err != nil {
 				return err
 			}
 			if a.Other > 0 {
@@ -56,12 +53,10 @@ in another place.`,
 			}
 			return nil
 		},
-	}
-	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache", "output", "no-pager")
-	return cmd
+	}, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache", "output", "no-pager")
 }
 
-func (s *settings) printAgreement(w *bufio.Writer, a *btfinline.Agreement) error {
+func (s *settings) printAgreement(w io.Writer, a *btfinline.Agreement) error {
 	if s.format == "json" {
 		return jsonline.Write(w, a)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
@@ -68,19 +67,12 @@ type keptJSON struct {
 }
 
 func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
-	t := screen.Table{Width: s.Width}
-	for _, k := range list {
-		if s.format == "json" {
-			if err := jsonline.Write(w, keptJSON{k.Key, k.Size, k.Used, k.Unfinished}); err != nil {
-				return err
-			}
-			continue
-		}
+	object := func(k *index.KeptFile) any { return keptJSON{k.Key, k.Size, k.Used, k.Unfinished} }
+	return printTable(s, w, list, object, func(k *index.KeptFile) []any {
 		used := "used"
 		if k.Unfinished {
 			used = "unfinished, written to"
 		}
-		t.Row(s.Styled(screen.RolePlace, k.Key), strconv.FormatInt(k.Size, 10)+" bytes", used+" "+k.Used.Format(time.DateTime))
-	}
-	return t.Print(w)
+		return []any{s.Styled(screen.RolePlace, k.Key), strconv.FormatInt(k.Size, 10) + " bytes", used + " " + k.Used.Format(time.DateTime)}
+	})
 }

@@ -30,7 +30,7 @@ var (
 var shells = []string{"bash", "zsh", "fish"}
 
 func completionCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a script by which a shell completes verbs, flags, functions, arguments and members",
 		Long: `completion prints a script for a shell: it completes verbs and flags, and inside of
@@ -49,9 +49,7 @@ It reads the image that -k, -x or the definition names.`,
 			_, err = io.WriteString(cmd.OutOrStdout(), script)
 			return err
 		},
-	}
-	s.use(cmd, nil, "output")
-	return cmd
+	}, nil, "output")
 }
 
 // completeCommand is what the scripts call. The first line of its answer is "files" if the shell should

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -10,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
-	"github.com/bpfprologue/bpfprologue/internal/jsonline"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -34,21 +30,23 @@ gate for a kernel build.`,
   prolog-dump coverage --ways entry --diff ./server ./server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			collectAt(gcCoverage)
-			path, rest, err := s.imageOf(args)
-			if err = cmp.Or(err, noMore(rest)); err != nil {
+			path, err := s.onlyImageOf(args)
+			if err != nil {
 				return err
 			}
 			r, err := s.measure(cmd, path)
 			if err != nil {
 				return err
 			}
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			if diff == "" {
-				err = s.printReport(w, r)
-			} else {
-				err = s.printDiff(cmd, w, diff, r)
-			}
-			return screen.Flush(w, err)
+			return buffered(cmd, func(w io.Writer) error {
+				if diff != "" {
+					return s.printDiff(cmd, w, diff, r)
+				}
+				return s.answered(w, r, func() error {
+					r.Print(w)
+					return nil
+				})
+			})
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "no-cache", "output", "no-pager")
@@ -72,25 +70,13 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 	return r, err
 }
 
-func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
-	if s.format == "json" {
-		return jsonline.Write(w, r)
-	}
-	r.Print(w)
-	return nil
-}
-
 func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *coverage.Report) error {
 	base, err := s.measure(cmd, other)
 	if err != nil {
 		return err
 	}
 	changes := coverage.Diff(base, r)
-	if s.format == "json" {
-		if err := jsonline.Write(w, changes); err != nil {
-			return err
-		}
-	} else {
+	err = s.answered(w, changes, func() error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		terminal.Fprintf(t, "%s\t%s\tchange\t figure\n", "old", "new")
 		for _, c := range changes {
@@ -100,6 +86,10 @@ func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *c
 			return err
 		}
 		terminal.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*locatedShare(base), base.Image, 100*locatedShare(r), r.Image)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if locatedShare(r) < locatedShare(base) {
 		return fmt.Errorf("%s has a smaller share of located parameters than %s", r.Image, base.Image)

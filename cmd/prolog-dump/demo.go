@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -18,7 +17,7 @@ const (
 )
 
 func demoCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "demo",
 		Short: "Do the main job on a small image inside this program: no root, no kernel image",
 		Example: `  prolog-dump demo
@@ -37,13 +36,12 @@ func demoCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			if s.format == "text" {
-				terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
-			}
-			return screen.Flush(w, s.print(cmd.Context(), w, &subject{img: img}, def))
+			return buffered(cmd, func(w io.Writer) error {
+				if s.format == "text" {
+					terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
+				}
+				return s.print(cmd.Context(), w, &subject{img: img}, def)
+			})
 		},
-	}
-	s.use(cmd, textOrJSON, join([]string{"sites", "explain"}, answerFlags)...)
-	return cmd
+	}, textOrJSON, join([]string{"sites", "explain"}, answerFlags)...)
 }

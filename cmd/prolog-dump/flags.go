@@ -116,8 +116,8 @@ var (
 
 func join(names ...[]string) []string { return slices.Concat(names...) }
 
-// use gives a verb flags, and the formats that it can print; with one format it has no flag for that.
-func (s *settings) use(cmd *cobra.Command, formats []string, names ...string) {
+// use gives a verb flags, and the formats that it can print; with one format it has no flag for that. It returns the verb.
+func (s *settings) use(cmd *cobra.Command, formats []string, names ...string) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	for _, n := range names {
@@ -135,6 +135,7 @@ func (s *settings) use(cmd *cobra.Command, formats []string, names ...string) {
 		f.StringVar(&s.format, "format", formats[0], "how to print: "+strings.Join(formats, ", "))
 		_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	}
+	return cmd
 }
 
 // checkFormat returns an error for a format that a verb does not have.

@@ -9,7 +9,7 @@ import (
 )
 
 func headerCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "header 'FUNC ARG...'",
 		Short: "Print the C declarations that a program for a definition begins with",
 		Long: `header prints the prototype of the program that a definition's arguments are handed
@@ -30,7 +30,5 @@ with 512 bytes of stack, less what the record and its prologue need.`,
 				return err
 			})
 		},
-	}
-	s.use(cmd, nil, join([]string{"ways", "missing", "doubt", "convention", "string-bytes"}, functionFlags, []string{"output"})...)
-	return cmd
+	}, nil, join([]string{"ways", "missing", "doubt", "convention", "string-bytes"}, functionFlags, []string{"output"})...)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func linesCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "lines FUNC[@FILE][:LINES]|FILE[:LINES]",
 		Short: "Show the source lines of a function or a file, and how many sites a probe at each has",
 		Long: `lines lists the source lines of a function, counted from the line that declares it,
@@ -49,9 +49,7 @@ names, or where they were compiled, if that directory is the user's own.`,
 				return printEach(w, s.format, only.of(all), linesObject, s.printLines)
 			})
 		},
-	}
-	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
-	return cmd
+	}, textOrJSON, join(functionFlags, answerFlags)...)
 }
 
 // linesOf returns the lines of a function or a file. As in perf, a name with a period or a slash, of which

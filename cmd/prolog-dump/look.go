@@ -26,7 +26,7 @@ import (
 // needs a kernel.
 
 func varsCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "vars FUNC[:LINE]|FILE:LINE|ADDRESS",
 		Short: "Show the variables that a probe can fetch, and at how many of its sites",
 		Long: `vars lists the parameters and locals in scope at the sites of a probe point, with
@@ -60,13 +60,11 @@ the others.`,
 				return printEach(w, s.format, all, varsObject, s.printVars)
 			})
 		},
-	}
-	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
-	return cmd
+	}, textOrJSON, join(functionFlags, answerFlags)...)
 }
 
 func funcsCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:               "funcs PATTERN",
 		Short:             "List functions with the number of their sites, out of line and inlined",
 		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
@@ -86,12 +84,13 @@ func funcsCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.printFunctions(w, all)
+				object := func(f *sites.Function) any { return functionObject(f) }
+				return printTable(s, w, all, object, func(f *sites.Function) []any {
+					return []any{s.Styled(screen.RolePlace, f.Qualified), strconv.Itoa(f.OutOfLine) + " out of line", strconv.Itoa(f.Inlined) + " inlined", declaredAt(f)}
+				})
 			})
 		},
-	}
-	s.use(cmd, textOrJSON, join([]string{"filter"}, imageFlags, answerFlags)...)
-	return cmd
+	}, textOrJSON, join([]string{"filter"}, imageFlags, answerFlags)...)
 }
 
 // functionJSON has the first fields of the objects of lines, vars and funcs.
@@ -142,23 +141,6 @@ func (s *settings) printHeading(w io.Writer, f *sites.Function) {
 		return
 	}
 	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.Styled(screen.RolePlace, f.Qualified), declaredAt(f), screen.Count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
-}
-
-func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
-	if s.format == "json" {
-		for i := range all {
-			if err := jsonline.Write(w, functionObject(&all[i])); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	t := screen.Table{Width: s.Width}
-	for i := range all {
-		f := &all[i]
-		t.Row(s.Styled(screen.RolePlace, f.Qualified), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
-	}
-	return t.Print(w)
 }
 
 // lineJSON is one line of a function.

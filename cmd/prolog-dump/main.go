@@ -11,34 +11,26 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
+	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Exit statuses. The help of the tool lists them.
+// Exit statuses. The help of the tool lists them, and package launch has more.
 const (
-	exitError  = 1
-	exitUsage  = 2
-	exitCannot = 126 // a command cannot be run; these two are as in shells
-	exitNone   = 127 // there is no such command
-	exitSignal = 128 // and the number of the signal that ended the tool, or the command
+	exitError = 1
+	exitUsage = 2
 )
-
-// exitStatus is the exit status of a command that the tool has run, and so the tool's.
-type exitStatus int
-
-func (e exitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)) }
 
 // worked reports whether the error of a verb is none, or only the exit status of a command that has run.
 func worked(err error) bool {
-	var status exitStatus
-	return err == nil || errors.As(err, &status) && err.Error() == status.Error() && status != exitCannot && status != exitNone
+	var status launch.Status
+	return err == nil || errors.As(err, &status) && err.Error() == status.Error() && status != launch.Cannot && status != launch.None
 }
 
 // signalled is the cause of the end of the tool's context.
@@ -99,14 +91,14 @@ func run(args []string) int {
 	if p, ok := screen.Stdout.(*screen.Printed); ok && err == nil {
 		err = p.Failed() // of what was printed without a look at the error, such as help
 	}
-	var status exitStatus
+	var status launch.Status
 	var sig signalled
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(context.Cause(ctx), &sig):
 		terminal.Fprintf(screen.Stderr, "prolog-dump: interrupted\n")
-		return exitSignal + int(sig.Signal)
+		return launch.Signal + int(sig.Signal)
 	case errors.As(err, &status) && err.Error() == status.Error():
 		return int(status)
 	case errors.Is(err, syscall.EPIPE):

@@ -11,7 +11,7 @@ import (
 
 // manCommand writes man pages, from what --help prints.
 func manCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write the man page of each verb into a directory",
 		Example: `  prolog-dump man /usr/local/share/man/man1`,
@@ -22,9 +22,7 @@ func manCommand(s *settings) *cobra.Command {
 			verbatim(root)
 			return writePages(root, args[0])
 		},
-	}
-	s.use(cmd, nil)
-	return cmd
+	}, nil)
 }
 
 func writePages(cmd *cobra.Command, dir string) error {

@@ -14,8 +14,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
+	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -65,7 +68,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
-	if s.exec, err = pathOf(o.who.pid, s.exec); err != nil {
+	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
 		return err
 	}
 	find := s.finder(ctx, about, o.force, &o.who)
@@ -109,9 +112,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	defer c.Close()
 	// If another program is attached, it is no error that one is not. It is said below.
-	ending := &ending{ctx: ctx}
-	defer func() { err = errors.Join(err, ending.finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.end, Progress: screen.ShowAttaching(), None: len(c.Definitions) > 1})
+	ending := endprobes.New(ctx)
+	defer func() { err = errors.Join(err, ending.Finish()) }()
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.End, Progress: screen.ShowAttaching(), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
@@ -130,7 +133,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if probes == 0 {
 		return fmt.Errorf("%s: %w: at all sites of all programs", o.object, instances.ErrRefused)
 	}
-	running, child, err := start(ctx, command)
+	running, child, err := launch.Start(ctx, command)
 	if err != nil {
 		return err
 	}
@@ -143,7 +146,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if err != nil || child == nil {
 		return err
 	}
-	return child.wait(ctx)
+	return child.Wait(ctx)
 }
 
 // finder returns a function that opens the image of a definition, each once.
@@ -160,22 +163,11 @@ func (s *settings) finder(
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]
 		if !known {
-			o, err := def.Options, error(nil)
-			if o.Exec, err = pathOf(who.pid, o.Exec); err != nil {
+			var err error
+			if x.subject, x.running, err = s.located(def.Options, force, false, who.pid); err != nil {
 				return instances.Subject{}, err
-			}
-			if x.subject, err = s.subject(&o); err != nil {
-				return instances.Subject{}, err
-			}
-			if who.pid != 0 && !x.kernel {
-				if err := s.checkMapped(who.pid, x.path, force); err != nil {
-					return instances.Subject{}, err
-				}
 			}
 			about[x.img] = x.subject
-			if x.running, err = x.subject.running(force, false); err != nil {
-				return instances.Subject{}, err
-			}
 			subjects[key] = x
 		}
 		if err := who.countFirst(ctx, x.subject, []*probe.Definition{def}); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +48,7 @@ func packWriteCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			return screen.Flush(w, s.writePack(cmd.Context(), w, image, names, path, noTypes, stats))
+			return buffered(cmd, func(w io.Writer) error { return s.writePack(cmd.Context(), w, image, names, path, noTypes, stats) })
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
@@ -67,8 +65,7 @@ func packCheckCommand(s *settings) *cobra.Command {
 		Use: "check PACK...", Short: "Check packs, all of each, and print what is in them", Args: cobra.MinimumNArgs(1),
 		Example: "  prolog-dump pack check vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			return screen.Flush(w, s.checkPacks(w, args, stats))
+			return buffered(cmd, func(w io.Writer) error { return s.checkPacks(w, args, stats) })
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -77,16 +74,13 @@ func packCheckCommand(s *settings) *cobra.Command {
 }
 
 func packDiffCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use: "diff OLD NEW", Short: "Print the functions with changed sites, or changed places of parameters", Args: cobra.ExactArgs(2),
 		Example: "  prolog-dump pack diff vmlinux.pack vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			return screen.Flush(w, s.diffPacks(w, args))
+			return buffered(cmd, func(w io.Writer) error { return s.diffPacks(w, args) })
 		},
-	}
-	s.use(cmd, textOrJSON)
-	return cmd
+	}, textOrJSON)
 }
 
 func packArchiveCommand(s *settings) *cobra.Command {
@@ -95,8 +89,7 @@ func packArchiveCommand(s *settings) *cobra.Command {
 		Use: "archive -o FILE PACK...", Short: "Put many packs into one file, with an index by build ID", Args: cobra.MinimumNArgs(1),
 		Example: "  prolog-dump pack archive -o all.packs vmlinux.pack server.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			return screen.Flush(w, s.writeArchive(w, args, path))
+			return buffered(cmd, func(w io.Writer) error { return s.writeArchive(w, args, path) })
 		},
 	}
 	s.use(cmd, textOrJSON)

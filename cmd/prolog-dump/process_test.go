@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -114,7 +115,7 @@ ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
 				t.Fatal(err)
 			}
 			for _, path := range []string{"/own", "/absolute", "/relative", "/above", "/sub/back/own", "/sub/../own", "/sub/back/absolute"} {
-				got, err := pathOf(x.c.Process.Pid, x.root+path)
+				got, err := procfile.Path(x.c.Process.Pid, x.root+path)
 				if err != nil {
 					t.Errorf("%s: %v", path, err)
 					continue
@@ -124,15 +125,15 @@ ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
 				}
 			}
 			for _, path := range []string{"/broken", "/loop", "/none"} {
-				if got, err := pathOf(x.c.Process.Pid, x.root+path); err == nil || !strings.Contains(err.Error(), x.root+path) {
+				if got, err := procfile.Path(x.c.Process.Pid, x.root+path); err == nil || !strings.Contains(err.Error(), x.root+path) {
 					t.Errorf("%s: %s, %v", path, got, err)
 				}
 			}
-			if got, err := pathOf(x.c.Process.Pid, "own"); err == nil || !strings.Contains(err.Error(), "name the file by its whole path there") {
+			if got, err := procfile.Path(x.c.Process.Pid, "own"); err == nil || !strings.Contains(err.Error(), "name the file by its whole path there") {
 				t.Errorf("%s, %v", got, err)
 			}
 			exe := fmt.Sprintf("/proc/%d/exe", x.c.Process.Pid)
-			if got, err := pathOf(x.c.Process.Pid, exe); got != exe {
+			if got, err := procfile.Path(x.c.Process.Pid, exe); got != exe {
 				t.Errorf("%s, %v", got, err)
 			}
 		})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/export"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
@@ -46,7 +44,7 @@ the table and the marks are of at most 4000, chosen at random.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input != "" {
-				return reportRecording(cmd.OutOrStdout(), input)
+				return reportRecording(cmd, input)
 			}
 			return s.withPlan(cmd, args[0], func(x *subject, p *plan.Plan, w io.Writer) error {
 				s.attachable, s.cost = x.kernel, true
@@ -70,7 +68,7 @@ the table and the marks are of at most 4000, chosen at random.`,
 }
 
 // reportRecording writes the page of a recording.
-func reportRecording(out io.Writer, path string) error {
+func reportRecording(cmd *cobra.Command, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -78,8 +76,7 @@ func reportRecording(out io.Writer, path string) error {
 	defer f.Close()
 	r, err := recording.NewReader(f)
 	if err == nil {
-		w := bufio.NewWriter(out)
-		err = screen.Flush(w, recording.HTML(w, r))
+		err = buffered(cmd, func(w io.Writer) error { return recording.HTML(w, r) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -17,8 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -117,7 +116,9 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	s.use(cmd, planFormats, showFlags...)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(showCommand(s), headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s),
-		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
+		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s),
+		completionCommand(s), manCommand(s), completeCommand(),
+		&cobra.Command{Use: endprobes.Verb + " N", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return endprobes.Serve(args[0]) }})
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	usages(cmd)
 	return cmd
@@ -127,7 +128,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 var showFlags = join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)
 
 func showCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "show 'FUNC ARG...'...",
 		Short: "Show sites, locations and prologues of definitions, as without a command",
 		Example: `  prolog-dump show -k vmlinux --sites 'get_page page'
@@ -135,9 +136,7 @@ func showCommand(s *settings) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeQuoted,
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd, args) },
-	}
-	s.use(cmd, planFormats, showFlags...)
-	return cmd
+	}, planFormats, showFlags...)
 }
 
 // show prints the plans of definitions.
@@ -187,8 +186,7 @@ func (s *settings) withImage(cmd *cobra.Command, text string, f func(*subject, *
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return screen.Flush(w, f(x, def, w))
+	return buffered(cmd, func(w io.Writer) error { return f(x, def, w) })
 }
 
 // parse parses a definition, with the condition of --if.

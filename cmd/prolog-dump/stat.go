@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -27,11 +28,8 @@ type statOptions struct {
 }
 
 func statCommand(s *settings) *cobra.Command {
-	var o tracer.Options
+	var o traceOptions
 	var what statOptions
-	var force bool
-	var who target
-	var stack string
 	cmd := &cobra.Command{
 		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
 		Short: "Count hits in the kernel: sums and histograms of arguments, by site, task, argument...",
@@ -52,7 +50,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
   prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, command, err := who.words(cmd, args)
+			args, command, err := o.who.words(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -65,7 +63,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if s.format == "folded" && !slices.Contains(what.By, "stack") {
 				return errors.New("--format folded needs --by stack")
 			}
-			return s.stat(cmd, args, command, force, stack, &what, &who, o)
+			return s.stat(cmd, args, command, &what, &o)
 		},
 	}
 	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
@@ -77,10 +75,10 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 	f.DurationVar(&what.interval, "interval", 0, "print what was counted at each interval, as 1s (on a terminal: each second)")
 	f.IntVar(&what.top, "top", 0, "print only so many rows, those with the most hits")
 	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
-	stackFlag(cmd, &stack)
-	limitFlags(cmd, &o)
-	who.flags(cmd)
-	f.BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
+	stackFlag(cmd, &o.stack)
+	limitFlags(cmd, &o.Options)
+	o.who.flags(cmd)
+	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
 	return cmd
 }
 
@@ -111,61 +109,43 @@ func (o *statOptions) histograms() error {
 }
 
 // stat counts the hits of definitions, which are all about one image.
-func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, who *target, o tracer.Options) (err error) {
-	x, running, defs, err := s.ready(texts, force, false, who.pid)
+func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statOptions, o *traceOptions) (err error) {
+	ctx := cmd.Context()
+	x, running, defs, err := s.ready(ctx, texts, command, false, o)
 	if err != nil {
 		return err
 	}
-	ctx := cmd.Context()
-	if err := who.countFirst(ctx, x, defs); err != nil {
-		return err
-	}
-	o.Progress = screen.ShowAttaching()
-	ending := &ending{ctx: ctx}
-	defer func() { err = errors.Join(err, ending.finish()) }()
-	o.End = ending.end
+	what.Stack, o.Stack = o.Stack, 0 // of a key, not of hits
+	ending := endprobes.New(ctx)
+	defer func() { err = errors.Join(err, ending.Finish()) }()
+	o.End = ending.End
 	plans, err := plansOf(ctx, x.img, defs, x.options)
 	if err == nil {
-		err = who.checkSites(plans)
+		err = o.who.checkSites(plans)
 	}
 	if err != nil {
-		return err
-	}
-	if what.Stack, err = stacksOf(stack, x.kernel); err != nil {
 		return err
 	}
 	names := x.names(running)
 	defer func() { err = errors.Join(err, names.Close()) }()
 	what.StackText, what.CallerText = names.Text, names.CallerText
-	if err := who.options(&o, command); err != nil {
-		return err
-	}
-	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
-	if who.fallBack(&o, command, err) {
-		summary, err = tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
+	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o.Options)
+	if o.who.fallBack(&o.Options, command, err) {
+		summary, err = tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o.Options)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, summary.Close()) }()
-	for i, a := range summary.Attachments {
-		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
-			return err
-		}
-	}
-	counting, stop, err := who.bounded(ctx)
+	counting, stop, child, err := s.startTracing(ctx, x, plans, summary.Attachments, &o.who, command)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	counting, child, err := start(counting, command)
-	if err != nil {
-		return err
-	}
 	if err := s.showSummary(counting, cmd.OutOrStdout(), summary, what, o.Sample); err != nil {
 		return err
 	}
-	return child.wait(ctx)
+	return child.Wait(ctx)
 }
 
 // lookEvery is how often stat looks for processes that it has not seen, and firstLook when it looks first:

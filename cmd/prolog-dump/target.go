@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/shell"
 
+	"github.com/bpfprologue/bpfprologue/internal/launch"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -77,9 +73,8 @@ func (h *target) options(o *tracer.Options, command []string) error {
 	case h.pid != 0:
 		o.PID = h.pid
 	case len(command) > 0 && !h.all:
-		// What the command leaves behind becomes this process's child, and so still descends from it.
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
+		if err := launch.Adopt(); err != nil {
+			return err
 		}
 		o.PID, o.Descendants = os.Getpid(), true
 	}
@@ -133,85 +128,22 @@ func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, stop, nil
 }
 
-// command is a command that is traced.
-type command struct {
-	name  string
-	cmd   *exec.Cmd
-	ended chan struct{}
-	err   error // of its end
-}
-
-// start starts a command, if there is one; nil is none. The context that it returns ends with the command, or with
-// ctx.
-func start(ctx context.Context, words []string) (running context.Context, c *command, err error) {
-	if len(words) == 0 {
-		return ctx, nil, nil
+// checkMapped says it if a process does not map a file. If it maps one that was there before, that is an error unless force is set:
+// it goes on running that one.
+func (s *settings) checkMapped(pid int, path string, force bool) error {
+	old, is, err := procfile.Mapped(pid, path)
+	if is || err != nil {
+		return nil //nolint:nilerr // it cannot be known
 	}
-	c = &command{name: words[0], cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
-	screen.Lend(c.cmd)
-	if err := c.cmd.Start(); err != nil {
-		terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			return nil, nil, exitStatus(exitNone)
-		}
-		return nil, nil, exitStatus(exitCannot)
-	}
-	running, stop := context.WithCancel(ctx)
-	go func() {
-		c.err = c.cmd.Wait()
-		close(c.ended)
-		stop()
-	}()
-	go c.reap()
-	return running, c, nil
-}
-
-// reap takes what the command has left behind when it ends: see target.options.
-func (c *command) reap() {
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, syscall.SIGCHLD)
-	defer signal.Stop(children)
-	for {
-		select {
-		case <-c.ended:
-			return
-		case <-children:
-		}
-		lists, err := filepath.Glob("/proc/self/task/*/children")
-		if err != nil {
-			return
-		}
-		for _, l := range lists {
-			text, _ := os.ReadFile(l) // the thread may have ended
-			for _, word := range strings.Fields(string(text)) {
-				if pid, err := strconv.Atoi(word); err == nil && pid != c.cmd.Process.Pid {
-					_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // or it has not ended
-				}
-			}
-		}
-	}
-}
-
-// wait waits for the command's end, and returns its exit status as an error, unless it is 0. When ctx ends the
-// command is ended.
-func (c *command) wait(ctx context.Context) error {
-	if c == nil {
+	text := fmt.Sprintf("%s: process %d does not map this file: there are no hits before it does", path, pid)
+	if old == "" {
+		s.warnOnce(text)
 		return nil
 	}
-	select {
-	case <-c.ended:
-	case <-ctx.Done():
-		_ = c.cmd.Process.Kill() // it may have ended
-		<-c.ended
-		return context.Cause(ctx)
+	text = fmt.Sprintf("%s: process %d runs another file, which was there before: restart it, or name that file: -x %s", path, pid, old)
+	if !force {
+		return errors.New(text)
 	}
-	var exit *exec.ExitError
-	if !errors.As(c.err, &exit) {
-		return c.err
-	}
-	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		terminal.Fprintf(screen.Stderr, "%s: %v\n", c.name, exit)
-		return exitStatus(exitSignal + int(s.Signal()))
-	}
-	return exitStatus(exit.ExitCode())
+	s.warnOnce(text)
+	return nil
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
+	"github.com/bpfprologue/bpfprologue/internal/launch"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -115,26 +118,16 @@ type sink struct {
 
 // trace runs definitions, which are all about one image.
 func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOptions, sink *sink) (err error) {
-	x, running, defs, err := s.ready(texts, o.force, true, o.who.pid)
+	ctx := cmd.Context()
+	x, running, defs, err := s.ready(ctx, texts, words, true, o)
 	if err != nil {
 		return err
 	}
-	if err := o.who.options(&o.Options, words); err != nil {
-		return err
-	}
-	ctx := cmd.Context()
-	if err := o.who.countFirst(ctx, x, defs); err != nil {
-		return err
-	}
-	o.Progress = screen.ShowAttaching()
-	ending := &ending{ctx: ctx}
-	defer func() { err = errors.Join(err, ending.finish()) }()
-	o.End = ending.end
+	ending := endprobes.New(ctx)
+	defer func() { err = errors.Join(err, ending.Finish()) }()
+	o.End = ending.End
 	var plans []*plan.Plan
 	var open func() (*tracer.Session, error)
-	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
-		return err
-	}
 	if o.span {
 		var spans []*plan.Span
 		for _, def := range defs {
@@ -161,10 +154,10 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	if err != nil {
 		return err
 	}
-	var child *command
+	var child *launch.Command
 	defer func() {
 		if err = errors.Join(err, session.Close()); err == nil {
-			err = child.wait(ctx)
+			err = child.Wait(ctx)
 		}
 	}()
 	if sink.open != nil {
@@ -184,9 +177,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	return err
 }
 
-// ready parses definitions, which are all about one image, opens it, and finds where it runs. Paths are
-// those of a process, unless pid is 0.
-func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
+// ready parses definitions, which are all about one image, opens it, finds where it runs, and completes the options by that. Paths are
+// those of the process that is traced, if it is one. Programs may sleep if sleep is set.
+func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool, o *traceOptions) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
 	if len(texts) == 0 {
 		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
@@ -200,23 +193,11 @@ func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject
 			return nil, nil, nil, fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
 		}
 	}
-	if s.exec, err = pathOf(pid, s.exec); err != nil {
+	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
 		return nil, nil, nil, err
 	}
-	about := defs[0].Options
-	if about.Exec, err = pathOf(pid, about.Exec); err != nil {
-		return nil, nil, nil, err
-	}
-	if x, err = s.subject(&about); err != nil {
-		return nil, nil, nil, err
-	}
-	if pid != 0 && !x.kernel {
-		if err := s.checkMapped(pid, x.path, force); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	// Checked first: for another kernel all answers would be wrong.
-	if running, err = x.running(force, sleep); err != nil {
+	// Found first: for another kernel all answers would be wrong.
+	if x, running, err = s.located(defs[0].Options, o.force, sleep, o.who.pid); err != nil {
 		return nil, nil, nil, err
 	}
 	at := running.Target()
@@ -227,7 +208,50 @@ func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject
 		x.options.Doubt = plan.DoubtMark // values are printed with the mark
 	}
 	x.options.Target, x.options.CountMissing, x.options.LargeRecords = at, true, true
-	return x, running, defs, nil
+	if err := o.who.options(&o.Options, words); err != nil {
+		return nil, nil, nil, err
+	}
+	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
+		return nil, nil, nil, err
+	}
+	o.Progress = screen.ShowAttaching()
+	return x, running, defs, o.who.countFirst(ctx, x, defs)
+}
+
+// located opens the image of a definition, and finds where it runs. Paths are those of a process, unless pid is 0.
+func (s *settings) located(o probe.Options, force, sleep bool, pid int) (x *subject, running *instances.Running, err error) {
+	if o.Exec, err = procfile.Path(pid, o.Exec); err != nil {
+		return nil, nil, err
+	}
+	if x, err = s.subject(&o); err != nil {
+		return nil, nil, err
+	}
+	if pid != 0 && !x.kernel {
+		if err := s.checkMapped(pid, x.path, force); err != nil {
+			return nil, nil, err
+		}
+	}
+	running, err = x.running(force, sleep)
+	return x, running, err
+}
+
+// startTracing says where probes are, and starts the command, if there is one. The context that it returns ends with the command, or when
+// another bound is reached.
+func (s *settings) startTracing(
+	ctx context.Context, x *subject, plans []*plan.Plan, attached []*instances.Attachment, who *target, words []string,
+) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
+	for i, a := range attached {
+		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if tracing, stop, err = who.bounded(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if tracing, child, err = launch.Start(tracing, words); err != nil {
+		stop()
+	}
+	return tracing, stop, child, err
 }
 
 func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o plan.Options) ([]*plan.Plan, error) {
@@ -245,21 +269,12 @@ var errEnough = errors.New("as many hits as were wanted")
 
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *target, show func(*tracer.Hit) error) (child *command, totals recording.Totals, err error) {
-	for i, a := range session.Attachments {
-		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
-			return nil, totals, err
-		}
-	}
-	tracing, stop, err := who.bounded(ctx)
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
+	tracing, stop, child, err := s.startTracing(ctx, x, plans, session.Attachments, who, words)
 	if err != nil {
 		return nil, totals, err
 	}
 	defer stop()
-	tracing, child, err = start(tracing, words)
-	if err != nil {
-		return nil, totals, err
-	}
 	seen, unread := 0, 0
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		seen++

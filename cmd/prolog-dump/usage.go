@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
 // usageError is an error of the command line: the tool was not asked a question that it knows. Its exit status is exitUsage.
@@ -60,12 +64,42 @@ func (s *settings) imageOf(args []string) (path string, rest []string, err error
 	return args[0], args[1:], nil
 }
 
-// noMore returns an error for arguments that a verb has no use for.
-func noMore(rest []string) error {
-	if len(rest) > 0 {
-		return usagef("%q: the image is already named", rest[0])
+// onlyImageOf is imageOf for a verb with no other arguments.
+func (s *settings) onlyImageOf(args []string) (path string, err error) {
+	path, rest, err := s.imageOf(args)
+	if err == nil && len(rest) > 0 {
+		err = usagef("%q: the image is already named", rest[0])
 	}
-	return nil
+	return path, err
+}
+
+// answered prints an answer as one JSON object, or as text.
+func (s *settings) answered(w io.Writer, object any, text func() error) error {
+	if s.format == "json" {
+		return jsonline.Write(w, object)
+	}
+	return text()
+}
+
+// printTable prints an answer as a JSON object for each of its parts, or as a table with a row for each.
+func printTable[T any](s *settings, w io.Writer, all []T, object func(*T) any, row func(*T) []any) error {
+	t := screen.Table{Width: s.Width}
+	for i := range all {
+		if s.format == "json" {
+			if err := jsonline.Write(w, object(&all[i])); err != nil {
+				return err
+			}
+			continue
+		}
+		t.Row(row(&all[i])...)
+	}
+	return t.Print(w)
+}
+
+// buffered calls f with a verb's buffered answer.
+func buffered(cmd *cobra.Command, f func(w io.Writer) error) error {
+	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
+	return screen.Flush(w, f(w))
 }
 
 // moreFlags marks all flags of a verb but some as those that its help lists last.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,7 @@ import (
 )
 
 func verifyCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
+	return s.use(&cobra.Command{
 		Use:   "verify IMAGE|'FUNC ARG...'",
 		Short: "Load every distinct instance into the running kernel's verifier",
 		Long: `verify makes the plan of a definition and loads each of its instances, with a
@@ -37,8 +36,8 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 				return err
 			}
 			if len(args) == 0 || isFile(args) {
-				path, rest, err := s.imageOf(args)
-				if err = cmp.Or(err, noMore(rest)); err != nil {
+				path, err := s.onlyImageOf(args)
+				if err != nil {
 					return err
 				}
 				return s.verifyImage(cmd, path)
@@ -50,9 +49,7 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 				return s.verify(cmd, p, w)
 			})
 		},
-	}
-	s.use(cmd, textOrJSON, join(planFlags, []string{"output"})...)
-	return cmd
+	}, textOrJSON, join(planFlags, []string{"output"})...)
 }
 
 // isFile reports whether a command's arguments are an image, not a definition.
@@ -82,15 +79,15 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	if s.format == "json" {
-		if err := jsonline.Write(w, v); err != nil {
-			return err
-		}
-	} else {
+	err = s.answered(w, v, func() error {
 		for _, r := range v.Rejected {
 			terminal.Fprintf(w, "rejected: %s\n", r)
 		}
 		terminal.Fprintf(w, "%s: %d distinct prologues: %d accepted, %d rejected\n", path, v.Prologues, v.Accepted, len(v.Rejected))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if n := len(v.Rejected); n > 0 {
 		return fmt.Errorf("the kernel's verifier rejected %s", screen.Count(n, "prologue"))

@@ -18,6 +18,7 @@ type Prediction struct {
 // Predictor predicts probes. A nil one predicts nothing.
 type Predictor func(s *plan.Site) Prediction
 
+// At predicts the probe at a site.
 func (p Predictor) At(s *plan.Site) Prediction {
 	if p == nil {
 		return Prediction{}

@@ -1,4 +1,5 @@
-package main
+// Package endprobes ends kprobes, which the kernel does one after the other, in another process once the user wants to have his prompt back.
+package endprobes
 
 import (
 	"context"
@@ -11,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -21,15 +20,18 @@ import (
 // atOnce is how long the end of probes may take before the user gets his prompt back.
 const atOnce = 500 * time.Millisecond
 
-// ending ends kprobes: the kernel ends one after the other, with some milliseconds for each. After
+// Ending ends kprobes: the kernel ends one after the other, with some milliseconds for each. After
 // Ctrl-C the user waits for his prompt: then another process goes on.
-type ending struct {
+type Ending struct {
 	ctx   context.Context // of the command
 	files []*os.File      // to be ended by another process
 }
 
-// end is instances.AttachOptions.End.
-func (e *ending) end(files []*os.File) error {
+// New returns an Ending: until the context ends, this process ends the probes.
+func New(ctx context.Context) *Ending { return &Ending{ctx: ctx} }
+
+// End is instances.AttachOptions.End.
+func (e *Ending) End(files []*os.File) error {
 	if e.ctx.Err() == nil {
 		return instances.EndProbes(files, nil)
 	}
@@ -37,8 +39,8 @@ func (e *ending) end(files []*os.File) error {
 	return nil
 }
 
-// finish ends what is left when all is closed.
-func (e *ending) finish() error {
+// Finish ends what is left when all is closed.
+func (e *Ending) Finish() error {
 	if len(e.files) == 0 {
 		return nil
 	}
@@ -71,7 +73,7 @@ func endElsewhere(files []*os.File) (*rest, error) {
 		return nil, err
 	}
 	defer ended.Close()
-	cmd := exec.Command(self, endCommand, strconv.Itoa(len(files)))
+	cmd := exec.Command(self, Verb, strconv.Itoa(len(files)))
 	cmd.ExtraFiles = append([]*os.File{to}, files...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a second Ctrl-C is not for it
 	err = cmd.Start()
@@ -105,34 +107,27 @@ func endElsewhere(files []*os.File) (*rest, error) {
 	return r, cmd.Process.Release()
 }
 
-// endCommand is the command by which the tool runs itself.
-const endCommand = "end-probes"
+// Verb is the hidden verb by which the tool runs itself; its argument is the number of probes.
+const Verb = "end-probes"
 
-// endingCommand ends the probes whose files it was started with, from descriptor 4 on. It writes a
-// byte to descriptor 3 for each.
-func endingCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    endCommand + " N",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			n, err := strconv.ParseUint(args[0], 10, 24)
-			if err != nil {
-				return err
-			}
-			const first = 3
-			said := os.NewFile(first, "said")
-			files := make([]*os.File, n)
-			for i := range files {
-				files[i] = os.NewFile(uintptr(first+1+i), "probe")
-			}
-			var silent atomic.Bool // nobody listens any more
-			return instances.EndProbes(files, func() {
-				if !silent.Load() {
-					_, err := said.Write([]byte{0})
-					silent.Store(err != nil)
-				}
-			})
-		},
+// Serve ends as many probes as the process was started with, from descriptor 4 on. It writes a byte to
+// descriptor 3 for each.
+func Serve(probes string) error {
+	n, err := strconv.ParseUint(probes, 10, 24)
+	if err != nil {
+		return err
 	}
+	const first = 3
+	said := os.NewFile(first, "said")
+	files := make([]*os.File, n)
+	for i := range files {
+		files[i] = os.NewFile(uintptr(first+1+i), "probe")
+	}
+	var silent atomic.Bool // nobody listens any more
+	return instances.EndProbes(files, func() {
+		if !silent.Load() {
+			_, err := said.Write([]byte{0})
+			silent.Store(err != nil)
+		}
+	})
 }

@@ -1,4 +1,5 @@
-package main
+// Package procfile finds the files of another process: by which path this one sees them, and whether that process has mapped them.
+package procfile
 
 import (
 	"bufio"
@@ -12,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pathOf returns the path by which this process sees a file of another one, which may be in another mount
+// Path returns the path by which this process sees a file of another one, which may be in another mount
 // namespace, in a container, or have another root.
-func pathOf(pid int, path string) (string, error) {
+func Path(pid int, path string) (string, error) {
 	if pid == 0 || path == "" {
 		return path, nil
 	}
@@ -77,28 +78,8 @@ func nameOf(f *os.File) string {
 	return name
 }
 
-// checkMapped says it if a process does not map a file. If it maps one that was there before, that is an error unless force is set:
-// it goes on running that one.
-func (s *settings) checkMapped(pid int, path string, force bool) error {
-	old, is, err := mapped(pid, path)
-	if is || err != nil {
-		return nil //nolint:nilerr // it cannot be known
-	}
-	text := fmt.Sprintf("%s: process %d does not map this file: there are no hits before it does", path, pid)
-	if old == "" {
-		s.warnOnce(text)
-		return nil
-	}
-	text = fmt.Sprintf("%s: process %d runs another file, which was there before: restart it, or name that file: -x %s", path, pid, old)
-	if !force {
-		return errors.New(text)
-	}
-	s.warnOnce(text)
-	return nil
-}
-
-// mapped reports whether a process maps a file, or else returns a path of one that it maps and that was there before.
-func mapped(pid int, path string) (old string, is bool, err error) {
+// Mapped reports whether a process maps a file, or else returns a path of one that it maps and that was there before.
+func Mapped(pid int, path string) (old string, is bool, err error) {
 	file, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
 		return "", false, err
