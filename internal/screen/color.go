@@ -11,6 +11,7 @@ import (
 // Role is what a part of an answer is. Each has a color of its own.
 type Role uint8
 
+// The roles.
 const (
 	RolePlace   Role = iota // a site, a function: what a part of the answer is about
 	RoleName                // an argument, a variable
