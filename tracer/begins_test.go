@@ -69,15 +69,73 @@ __attribute__((noinline)) int one(long *k, unsigned *c) { int n = 0; if (*k & 1)
 __attribute__((noinline)) int many(long *k, int n, unsigned *c) { int t = 0; while (n--) if (k[n]) t += count(k[n], c); return t; }
 int main(void) { long k[] = {1, 0, 5, -3, 7, 2000, 9}; int t = 0; for (int i = 0; i < 7; i++) t += one(k + i, counts); t += many(k, 7, counts); printf("runs %ld %d\n", runs, t); return 0; }
 `
-	for _, c := range []struct{ name, source, function string }{
-		{"an address that a run ends and begins at", shared, "step"},
-		{"equal ends", equal, "room"},
-		{"equal ends around a body", equal, "number"},
-		{"a part", split, "index_of"},
+	// LLVM makes a loop of the recursion, and moves what the body computes of n out of it.
+	const invariant = `
+#include <stdio.h>
+volatile long sum;
+__attribute__((noinline)) int half(int n) { sum += n; return n / 2; }
+static inline __attribute__((always_inline)) int step(int n, int m)
+{
+	if (n & 1) { sum += half(m); sum += half(n - 2); }
+	if (m == 2) { sum += half(n * 3); for (int i = 0; i < (n & 3); i++) sum += half(n ^ i); }
+	if (n & 1) return n ^ 3;
+	sum += n;
+	sum += half(m + n);
+	return n + m;
+}
+__attribute__((noinline)) int down(int n) { if (n <= 0) return 0; int x = step(n, n & 3); return x + down(n - 1); }
+int main(void) { int t = down(11); printf("%d runs 11\n", t & 0); return 0; }
+`
+	// A loop of the body is unrolled: its copies are turns, and the rest of the body follows once.
+	const turns = `
+#include <stdio.h>
+volatile long sum;
+long runs;
+unsigned short counts[9] = {1, 2, 3, 4, 5, 6, 7, 8}, next[9];
+static inline __attribute__((always_inline)) void codes(unsigned char *lengths, int n)
+{
+	unsigned code = 0;
+	for (int bits = 1; bits < 9; bits++) {
+		code = (code + counts[bits - 1]) << 1;
+		next[bits] = (unsigned short)code;
+	}
+	for (int i = 0; i < n; i++)
+		if (lengths[i]) sum += next[lengths[i] & 7]++;
+}
+__attribute__((noinline)) void build(unsigned char *l, int n) { for (int i = 0; i < n; i++) { runs++; codes(l, i); } }
+int main(void) { unsigned char l[] = {1, 5, 0, 3, 2, 7}; build(l, 6); printf("runs %ld\n", runs); return 0; }
+`
+	// One body has instructions before the caller's test, and no statement that is its own alone.
+	const converted = `
+#include <stdio.h>
+volatile long sum;
+__attribute__((noinline)) int half(int n) { sum += n; return n; }
+static inline __attribute__((always_inline)) int step(int n, int m)
+{
+	if (m > n) { sum += half(n * 2); } else { sum += half(n - 3); }
+	if (m > n) return n;
+	return n + m;
+}
+__attribute__((noinline)) int all(int n) { int t = 0; for (int i = 0; i < n; i++) t += i > 3 ? step(i, 4) : step(4, i); return t; }
+int main(void) { int t = all(10); printf("%d runs 10\n", t & 0); return 0; }
+`
+	gcc, clang := []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os", "gcc-12 -O2 -gno-variable-location-views"}, []string{"clang-14 -O2", "clang-16 -O2", "clang-19 -O2"}
+	for _, c := range []struct {
+		name, source, function string
+		builds                 []string
+	}{
+		{"an address that a run ends and begins at", shared, "step", gcc},
+		{"equal ends", equal, "room", gcc},
+		{"equal ends around a body", equal, "number", gcc},
+		{"a part", split, "index_of", gcc},
+		{"before a test", converted, "step", gcc},
+		{"out of a loop", invariant, "step", clang},
+		{"turns of an unrolled loop", turns, "codes", clang},
 	} {
-		for _, options := range []string{"-O2", "-O3", "-Os", "-O2 -gno-variable-location-views"} {
-			t.Run(c.name+", "+options, func(t *testing.T) {
-				path, img := build(t, "gcc-12", "runs.c", c.source, strings.Fields(options)...)
+		for _, b := range c.builds {
+			t.Run(c.name+", "+b, func(t *testing.T) {
+				compiler, options, _ := strings.Cut(b, " ")
+				path, img := build(t, compiler, "runs.c", c.source, strings.Fields(options)...)
 				out, err := exec.Command(path).Output()
 				if err != nil {
 					t.Fatal(err)

@@ -41,14 +41,29 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	g := c.graph
 	n := g.Block(first)
 	block := &g.Blocks[n]
-	moved := make(map[rowPlace]bool)
+	type step struct {
+		place rowPlace
+		shape uint64
+	}
+	stepAt := func(n int32) (s step, ok bool) {
+		r := c.rowAt(n)
+		if r == nil || g.Insns[n].Kind != flow.Plain {
+			return s, false
+		}
+		return step{c.placeOf(r, n), c.shape(n)}, true
+	}
+	moved := make(map[step]bool)
 	at := first
 	for ; at < block.Last && c.bodies[i].has(c.owner[at]); at++ {
-		if k := g.Insns[at].Kind; k != flow.Plain && k != flow.Nop || c.acts(at) {
+		k := g.Insns[at].Kind
+		if k == flow.Jump && !c.bodies[i].has(c.owner[g.Blocks[block.Succs[0]].First]) {
+			break
+		}
+		if k != flow.Plain && k != flow.Nop || c.acts(at) {
 			return false
 		}
-		if r := c.rowAt(at); r != nil {
-			moved[c.placeOf(r, at)] = true
+		if s, ok := stepAt(at); ok {
+			moved[s] = true
 		}
 	}
 	if at == block.Last {
@@ -56,10 +71,7 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	}
 	for _, r := range c.bodies[i].ranges {
 		for k, ok := g.From(r.Lo); ok && k < int32(len(g.Insns)) && g.Insns[k].Addr < r.Hi; k++ {
-			if k >= first && k < at {
-				continue
-			}
-			if row := c.rowAt(k); row != nil && moved[c.placeOf(row, k)] {
+			if s, ok := stepAt(k); ok && moved[s] && (k < first || k >= at) {
 				return false
 			}
 		}

@@ -100,7 +100,7 @@ func (c *Code) withoutHoisted(i int32, twins *twins, marks []flow.Mark) []flow.M
 	switch {
 	case f.all && f.others && slices.ContainsFunc(marks, own):
 		return slices.Delete(marks, at, at+1)
-	case f.exits && f.body && !c.statementIn(i, c.graph.Insns[marks[at].Insn].Addr):
+	case (f.exits && (f.body || f.twin) || f.twin && f.body) && !c.statementIn(i, c.graph.Insns[marks[at].Insn].Addr):
 		marks[at].Kind = flow.MarkPerhaps
 	case marks[at].View == 0 && twins.sameCall(c, i) && !c.statementIn(i, c.graph.Insns[marks[at].Insn].Addr):
 		marks[at].Kind = flow.MarkInside // what a run of such a body began may go on here
@@ -115,6 +115,7 @@ type following struct {
 	all    bool // each path comes to a mark
 	others bool // there is none of the body's on any
 	exits  bool // another's statement, on some path
+	twin   bool // the beginning of a twin, on some path
 	body   bool // a statement of the body or of a twin, on some path
 }
 
@@ -138,7 +139,11 @@ func (c *Code) following(marks []flow.Mark, at int) following {
 		}
 		switch marks[k].Kind {
 		case flow.MarkExit:
-			f.exits = true
+			if k+1 < len(marks) && marks[k+1].Kind == flow.MarkTwin && marks[k+1].Insn == marks[k].Insn {
+				f.twin = true
+			} else {
+				f.exits = true
+			}
 		case flow.MarkTwin:
 			f.body = true
 		default:
