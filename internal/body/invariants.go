@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -80,4 +81,34 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 		b := g.Block(w.Insn)
 		return b != n && g.Repeats(b, n)
 	})
+}
+
+// withoutPreparations drops the marks of pieces of a body that only prepare its next run: LLVM moves a load with which each turn of the
+// caller's loop begins to the end of the turn before, behind the caller's test.
+func (c *Code) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {
+	return slices.DeleteFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) })
+}
+
+// prepares reports whether a piece of a body that begins at an instruction, behind a branch of the caller's, does nothing that can be seen
+// and leads to where runs begin.
+func (c *Code) prepares(i, first int32, marks []flow.Mark) bool {
+	g := c.graph
+	n := g.Block(first)
+	b := &g.Blocks[n]
+	for at := b.First; at < b.Last; at++ {
+		k, own := g.Insns[at].Kind, c.bodies[i].has(c.owner[at])
+		switch {
+		case own && at < first, c.acts(at) && k != flow.Jump:
+			return false
+		case k != flow.Plain && k != flow.Nop && k != flow.Jump:
+			return false
+		}
+	}
+	for _, to := range b.Succs {
+		k, _ := slices.BinarySearchFunc(marks, g.Blocks[to].First, func(m flow.Mark, at int32) int { return cmp.Compare(m.Insn, at) })
+		if k == len(marks) || g.Block(marks[k].Insn) != to || marks[k].Kind != flow.MarkEnter || c.past(g.Blocks[to].First) != marks[k].Insn {
+			return false
+		}
+	}
+	return len(b.Succs) > 0 && g.OnlyBehind(n, func(last int32) bool { return g.Insns[last].Kind == flow.Branch && !c.bodies[i].has(c.owner[last]) })
 }

@@ -34,7 +34,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.withoutInvariants(i, c.pieces(i, nil, starts))
+	return c.withoutInvariants(i, c.withoutPreparations(i, c.pieces(i, nil, starts)))
 }
 
 // placeOf returns the place of an instruction, which has the row.

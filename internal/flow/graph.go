@@ -490,6 +490,11 @@ func (g *Graph) Repeats(block, without int32) bool {
 // Paths returns how many edges lead to a block.
 func (g *Graph) Paths(block int32) int { return len(g.preds[block]) }
 
+// OnlyBehind reports whether execution comes to a block, if it does, from last instructions of others that are such.
+func (g *Graph) OnlyBehind(block int32, such func(last int32) bool) bool {
+	return !slices.ContainsFunc(g.preds[block], func(p int32) bool { return !such(g.Blocks[p].Last - 1) }) && block != g.entry
+}
+
 // FallsThrough reports whether execution goes on from a block to that after it without a jump.
 func (g *Graph) FallsThrough(block int32) bool {
 	b := &g.Blocks[block]
