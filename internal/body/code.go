@@ -45,6 +45,8 @@ type Code struct {
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
 	begins        map[int32][]int32        // see beginsOf
 	made          []origins                // see origins; nil before
+	passes        []passage                // see passed
+	bits          [][followed]uint8        // see Bits: where each block begins
 	owner         []int32                  // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 

@@ -1,6 +1,9 @@
 package body
 
-import "github.com/bpfprologue/bpfprologue/internal/insn"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // What registers hold where blocks begin, joined over all paths from the function's entry, to a fixed point.
 
@@ -12,6 +15,28 @@ type origins struct{ computed, offset insn.Registers }
 type passage struct {
 	made origins
 	from [followed]int8 // the register whose number one holds behind the block, or -1
+	bits [followed]width
+}
+
+// width is how many lower bits of a register may not be 0: so many at most, and no more than another register had.
+type width struct {
+	bits uint8
+	of   int8 // or -1
+}
+
+func widthOf(s *symbolic.State, v symbolic.Value) width {
+	bits, of, inherits := s.Bits(v)
+	if !inherits || of >= followed {
+		return width{bits, -1}
+	}
+	return width{bits, int8(of)}
+}
+
+func (w width) after(in *[followed]uint8) uint8 {
+	if w.of < 0 {
+		return w.bits
+	}
+	return min(w.bits, in[w.of])
 }
 
 // followed is how many registers are followed, by their DWARF numbers.
@@ -28,7 +53,10 @@ func (c *Code) passages() []passage {
 		}
 		for r := range p.from {
 			p.from[r] = -1
-			n, _ := s.Register(uint64(r))
+			n, ok := s.Register(uint64(r))
+			if p.bits[r] = (width{64, -1}); ok {
+				p.bits[r] = widthOf(s, n)
+			}
 			switch computes, offset := s.Computes(n); {
 			case offset:
 				p.made.offset |= 1 << r
@@ -42,6 +70,67 @@ func (c *Code) passages() []passage {
 		}
 	}
 	return out
+}
+
+// passed returns what each block does, which is found once.
+func (c *Code) passed() []passage {
+	if c.passes == nil {
+		c.passes = c.passages()
+	}
+	return c.passes
+}
+
+// Bits returns how many lower bits of a register may not be 0 at a link-time address, on any path.
+func (c *Code) Bits(register, at uint64) uint8 {
+	if c.graph == nil || register >= followed {
+		return 64
+	}
+	n, ok := c.graph.At(at)
+	if !ok {
+		return 64
+	}
+	if c.bits == nil {
+		c.findBits()
+	}
+	block := c.graph.Block(int32(n))
+	s := c.arch.State()
+	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
+		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
+	}
+	v, ok := s.Register(register)
+	if !ok {
+		return 64
+	}
+	return widthOf(s, v).after(&c.bits[block])
+}
+
+// findBits follows the registers' bits to a fixed point.
+func (c *Code) findBits() {
+	blocks := c.graph.Blocks
+	c.bits = make([][followed]uint8, len(blocks))
+	pass := c.passed()
+	entry := c.graph.Entry()
+	if entry < 0 {
+		return
+	}
+	for r := range c.bits[entry] {
+		c.bits[entry][r] = 64
+	}
+	for work := []int32{entry}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, to := range blocks[b].Succs {
+			changed, in := false, &c.bits[to]
+			for r := range in {
+				if out := pass[b].bits[r].after(&c.bits[b]); out > in[r] {
+					in[r], changed = out, true
+				}
+			}
+			if changed {
+				work = append(work, to)
+			}
+		}
+	}
 }
 
 // behind returns the origins behind a block.
@@ -61,7 +150,7 @@ func (c *Code) origins(block int32) origins {
 	if c.made == nil {
 		blocks := c.graph.Blocks
 		c.made = make([]origins, len(blocks))
-		pass := c.passages()
+		pass := c.passed()
 		work := make([]int32, 0, len(blocks))
 		for b := len(blocks) - 1; b >= 0; b-- {
 			work = append(work, int32(b))

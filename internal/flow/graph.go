@@ -487,6 +487,9 @@ func (g *Graph) Repeats(block, without int32) bool {
 	return false
 }
 
+// Entry returns the block that runs first.
+func (g *Graph) Entry() int32 { return g.entry }
+
 // Paths returns how many edges lead to a block.
 func (g *Graph) Paths(block int32) int { return len(g.preds[block]) }
 

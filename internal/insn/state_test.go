@@ -57,3 +57,42 @@ func TestState(t *testing.T) {
 		}
 	}
 }
+
+// TestBits: how many lower bits of a register may not be 0 after some instructions, and whose they are.
+func TestBits(t *testing.T) {
+	const rdi, rax, rbx = 5, 0, 3
+	for _, tt := range []struct {
+		what, code string
+		register   uint64
+		bits       uint8
+		of         uint64
+		inherits   bool
+	}{
+		{"as it was", "90", rdi, 64, rdi, true},
+		{"moved", "4889f8", rax, 64, rdi, true},                     // mov %rdi,%rax
+		{"32 bits of it", "89f8", rax, 32, rdi, true},               // mov %edi,%eax
+		{"a byte of it", "400fb6c7", rax, 8, rdi, true},             // movzbl %dil,%eax
+		{"sign-extended", "4863c7", rax, 64, 0, false},              // movslq %edi,%rax
+		{"a sum of 32 bits", "01df", rdi, 32, 0, false},             // add %ebx,%edi
+		{"16 bits of memory", "0fb707", rax, 16, 0, false},          // movzwl (%rdi),%eax
+		{"masked", "83e307", rbx, 3, rbx, true},                     // and $7,%ebx
+		{"the result of a call", "e800000000", rax, 64, 0, false},   // call
+		{"a constant", "b805000000", rax, 3, 0, false},              // mov $5,%eax
+		{"the result of a comparison", "0f94c0", rax, 64, 0, false}, // sete %al: the rest is as it was
+	} {
+		s := insn.For("amd64").State()
+		for code := dwarftest.Hex(t, tt.code); len(code) > 0; {
+			in, ok := insn.For("amd64").Next(code)
+			if !ok {
+				t.Fatal(tt.what)
+			}
+			s.Step(code[:in.Size], 0x1000)
+			code = code[in.Size:]
+		}
+		v, _ := s.Register(tt.register)
+		bits, of, inherits := s.Bits(v)
+		if bits != tt.bits || inherits != tt.inherits || inherits && of != tt.of {
+			t.Errorf("%s: %d bits, of %d, %v", tt.what, bits, of, inherits)
+		}
+	}
+}

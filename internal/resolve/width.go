@@ -28,19 +28,37 @@ const (
 
 // narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
 func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
-	if l.Kind != loc.KindValue {
-		return asWritten
+	size, err := t.ByteSize()
+	if err != nil || size <= 0 {
+		size = 8
 	}
-	if size, err := t.ByteSize(); err == nil && size > 1 && negatesByte(l.Expr) {
+	switch l.Kind {
+	case loc.KindValue:
+		if r, err := t.Resolve(); err == nil && r.Kind == types.Bool {
+			size = 0 // its lowest bit counts
+		}
+		return ev.narrowedValue(expr, l, uint64(size))
+	case loc.KindPieces:
+		found := asWritten
+		for i := range l.Pieces {
+			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue {
+				found = max(found, ev.narrowedValue(nil, &p.Loc, (p.BitSize+7)/8))
+			}
+		}
+		return found
+	}
+	return asWritten
+}
+
+// narrowedValue is narrowed for a number of so many bytes. expr may be nil.
+func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
+	if size > 1 && negatesByte(l.Expr) {
 		return unclear
 	}
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
-	n := narrowing{bits: 64}
-	if size, err := t.ByteSize(); err == nil && size > 0 && size < 8 {
-		n.bits = 8 * uint64(size)
-	}
+	n := narrowing{bits: min(max(8*size, 1), 64), of: ev.registerBits}
 	l.Expr = n.expr(l.Expr, n.bits)
 	return n.found
 }
@@ -49,6 +67,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 type narrowing struct {
 	bits  uint64 // of the value
 	found width
+	of    func(register uint64) uint64 // how many lower bits of it may not be 0
 }
 
 // arithmetic reports whether an operation is a number, a register, memory, arithmetic of two numbers, or the end of a value.
@@ -63,14 +82,7 @@ func arithmetic(c op.Opcode) bool {
 
 // movesDown reports whether an expression moves upper bits down, and not in an address.
 func movesDown(e *loc.Expr) bool {
-	found, inAddress := false, false
-	e.Walk(func(n *loc.Expr) {
-		found = found || extensionFor[n.Op] != 0
-		if n.Op == ops.Deref {
-			n.A.Walk(func(n *loc.Expr) { inAddress = inAddress || extensionFor[n.Op] != 0 })
-		}
-	})
-	return found && !inAddress
+	return e != nil && e.Op != ops.Deref && (extensionFor[e.Op] != 0 || movesDown(e.A) || movesDown(e.B) || movesDown(e.C))
 }
 
 // extensionFor has the operations that move upper bits of their first operand down, and how 32 bits of it are extended.
@@ -127,10 +139,17 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	out := *e
 	out.A, out.B, out.C = n.expr(e.A, below), n.expr(e.B, below), n.expr(e.C, below)
-	if !moves || below <= 32 || extends(e) {
+	if !moves || extends(e) {
 		return &out
 	}
 	o := operandsOf(e.A)
+	if o.register && !o.carries && !o.wide && by == ops.ZExt && n.cuts(e, bits) {
+		n.found = unclear
+		return &out
+	}
+	if below <= 32 {
+		return &out
+	}
 	if !shifts {
 		o.add(operandsOf(e.B))
 	}
@@ -157,6 +176,26 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	n.found = max(n.found, narrow)
 	return &out
+}
+
+// cuts reports whether an operation, of whose result so many lower bits matter, may be one of as many bits, 8 or 16, and gives another result
+// than that of all bits of the register that is its operand. A mask of other bits would not be there.
+func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
+	if bits != 8 && bits != 16 || e.Op == ops.Shr && (e.B.Op != ops.Const || e.B.K >= bits) {
+		return false
+	}
+	found := false
+	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.of(x.K) > bits })
+	return found
+}
+
+// registerBits returns how many lower bits of a register may not be 0 at the spot, as far as the code shows it.
+func (ev *Evaluator) registerBits(n uint64) uint64 {
+	c, err := ev.codeOf(ev.spot)
+	if err != nil {
+		return 64
+	}
+	return uint64(c.Bits(n, ev.spot.At.Addr))
 }
 
 // extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.

@@ -1,5 +1,7 @@
 package symbolic
 
+import mathbits "math/bits"
+
 // State is what registers and memory hold on one path through the code, relative to what they held where the path begins. It knows
 // what instructions move, add and extend; what they compute otherwise is a number of its own.
 type State struct {
@@ -64,6 +66,17 @@ func (s *State) Input(a Value) (register uint64, ok bool) {
 			return 0, false
 		}
 	}
+}
+
+// Bits returns how many lower bits of a number may not be 0. With inherits the number is that which a register held where the path begins, or
+// so many lower bits of it.
+func (s *State) Bits(a Value) (bits uint8, of uint64, inherits bool) {
+	bits = uint8(mathbits.Len64(s.t.limits(a).Hi))
+	k := &s.t.Symbols[a.Single()]
+	if k.Kind == ZeroExtended {
+		k = &s.t.Symbols[k.Of.Single()]
+	}
+	return bits, uint64(k.Which), k.Kind == InputRegister
 }
 
 // Computes reports whether an instruction on the path computes a number: it is not one that was there, that was loaded, or that a call
