@@ -7,10 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
-	"github.com/bpfprologue/bpfprologue/internal/ktable"
-	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // Code is the machine code of one out-of-line function with everything that was inlined into
@@ -70,334 +67,81 @@ func (c *Code) body(rec int32) (i int, ok bool) {
 	return slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
 }
 
-// Code follows the function that a record is, or is inlined into.
-func (u *Unit) Code(rec int32) (*Code, error) { return u.CodeIn(new(Code), rec) }
+// callPlace is where an instance is called.
+type callPlace struct{ file, line, column uint32 }
 
-// CodeIn is Code in the memory of the code of another function, which is not used any more.
-func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
-	*c = Code{
-		u: u, texts: u.declarations(), Top: u.Outermost(rec),
-		bodies: c.bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.graph, c.spare), marks: c.marks[:0],
-		statementRows: c.statementRows[:0], ended: c.ended[:0], runs: c.runs[:0], owner: c.owner[:0],
-	}
-	if err := c.readBodies(); err != nil {
-		return nil, err
-	}
-	arch := insn.For(u.Image.Instructions())
-	switch {
-	case arch == nil:
-		c.Why = "instructions of " + u.Image.Arch().Name + " are not decoded"
-	case u.Image.IsRelocatable():
-		c.Why = "jumps in a file that is not linked are not resolved"
-	case len(c.ranges) == 0 || !c.bodies[0].live:
-		c.Why = "where the function's code is is not known"
-	}
-	if c.Why != "" {
-		return c, nil
-	}
-	f, err := c.function(arch)
-	if err != nil || f == nil {
-		c.Why = "the file does not have the function's code"
-		return c, err
-	}
-	known, err := u.Image.patched()
-	if err != nil {
-		return nil, err
-	}
-	if tables := known.tables.Unread(); len(tables) > 0 {
-		c.Why = "the form of the kernel's table at " + tables[0] + " is not known"
-		return c, nil
-	}
-	c.arch, c.mayPatch = arch, known.kernel
-	if c.spare == nil {
-		c.spare = new(flow.Graph)
-	}
-	c.graph = c.spare.Follow(f)
-	if c.graph.Why != "" {
-		c.Why = c.graph.Why
-		return c, nil
-	}
-	c.solver = c.graph.Solver()
-	c.paint()
-	if err := c.readRows(); err != nil {
-		return nil, err
-	}
-	c.readRuns()
-	if c.Marked() {
-		c.solver.SetJoins(c.joins())
-	}
-	return c, nil
+// statement is a row of the line table that begins a statement, at an instruction that is
+// reached.
+type statement struct {
+	addr, view uint64
+	place      rowPlace
+	own        int32 // index in code.bodies of the body that it belongs to
+	insn       int32 // in the graph
+	past       int32 // the first instruction from there on that is no padding
+	block      int32 // of insn
 }
 
-// Outermost returns the record of the out-of-line function that a record is, or is inlined
-// into.
-func (u *Unit) Outermost(rec int32) int32 {
-	for u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0 {
-		rec = u.Recs[rec].Parent
-	}
-	return rec
+// rowPlace is a place in the source, in one body.
+type rowPlace struct {
+	file, line, column uint32
+	own                int32 // index in code.bodies of the innermost body: several may be of one function
 }
 
-// readBodies reads where the function and all instances inlined into it are.
-func (c *Code) readBodies() error {
-	u := c.u
-	at := c.numbers // index in bodies, by record from Top on; -1 for others
-	for i := c.Top; int(i) < len(u.Recs); i++ {
-		r := &u.Recs[i]
-		parent := int32(-1)
-		if i > c.Top {
-			if r.Parent < c.Top {
-				break
-			}
-			parent = at[r.Parent-c.Top]
-			if at = append(at, -1); parent < 0 || r.Flags&index.Inlined == 0 {
-				continue // inside of a function of its own, or one
-			}
-		} else {
-			at = append(at, -1)
-		}
-		e, err := u.Entry(u.Off + uint64(r.Off))
-		if err != nil {
-			return err
-		}
-		var pcs dw.PCs
-		b := body{rec: i, parent: parent}
-		err = e.Attrs(func(a dw.Attr, v dw.Value) {
-			pcs.Take(a, v)
-			b.call.take(a, v)
-		})
-		if err != nil {
-			return err
-		}
-		b.view = pcs.EntryView
-		if b.ranges, err = u.Extent(&pcs); err != nil {
-			return err
-		}
-		if b.start, b.live, err = u.Start(&pcs); err != nil {
-			return err
-		}
-		if b.text, err = c.texts.of(u, i, e); err != nil {
-			return err
-		}
-		at[i-c.Top] = int32(len(c.bodies))
-		c.bodies = append(c.bodies, b)
-	}
-	c.numbers = at
-	for i := range c.bodies {
-		c.bodies[i].first, c.bodies[i].end = int32(i), int32(i+1)
-	}
-	for i := len(c.bodies) - 1; i > 0; i-- {
-		p := &c.bodies[c.bodies[i].parent]
-		p.end = max(p.end, c.bodies[i].end)
-	}
-	c.ranges = apart(c.bodies[0].ranges)
-	c.findMerged()
-	return nil
+// rowRun is a run of statements of one block: where it ends, and the bodies that they belong to.
+type rowRun struct {
+	end         int32 // in code.statementRows; 0 for a statement that is not the run's first
+	least, most int32
 }
 
-// apart returns ranges by address, each address in one of them.
-func apart(ranges []dw.Range) []dw.Range {
-	ranges = slices.Clone(ranges)
-	slices.SortFunc(ranges, func(a, b dw.Range) int { return cmp.Compare(a.Lo, b.Lo) })
-	out := ranges[:0]
-	end := uint64(0)
-	for _, r := range ranges {
-		if r.Lo = max(r.Lo, end); r.Hi > r.Lo {
-			out = append(out, r)
-			end = r.Hi
-		}
-	}
-	return out
+// edge is that a body begins or ends at a link-time address.
+type edge struct {
+	addr uint64
+	body int32
 }
 
-// function returns what package flow needs, or nil if the file does not have the code.
-func (c *Code) function(arch *insn.Arch) (*flow.Function, error) {
-	img := c.u.Image
-	f := &flow.Function{Arch: arch, Entry: c.bodies[0].start}
-	for _, r := range c.ranges {
-		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
-		if err != nil {
-			return nil, nil //nolint:nilerr // as in a file with debug information only
-		}
-		f.Parts = append(f.Parts, insn.Code{Addr: r.Lo, Bytes: code})
-	}
-	f.Read = func(addr uint64, n int) []byte {
-		d, err := img.Bytes(addr, uint64(n))
-		if err != nil {
-			return nil
-		}
-		return d
-	}
-	rules := probed.For(img.Instructions())
-	f.Refuses = func(code []byte) bool {
-		does, _ := rules.Uprobe(code)
-		return does >= probed.UprobeRefuses
-	}
-	return f, c.rules(f)
+// twins are the bodies of one function in the code of another. Compilers merge equal ends of
+// such bodies, and the debug information then assigns them to one: a run of the other ends
+// there, and none begins.
+type twins struct {
+	bodies []int32
+	starts map[rowPlace]bool // of the statements at which they begin
+	// unmarked are those of bodies whose entries in the debug information have no statement.
+	unmarked []int32
 }
 
-// rules sets what package flow cannot tell from the instructions.
-func (c *Code) rules(f *flow.Function) error {
-	calls, err := c.calls()
-	if err != nil {
-		return err
-	}
-	known, err := c.u.Image.patched()
-	if err != nil {
-		return err
-	}
-	f.Indirect = known.tables.Indirect
-	var patched []ktable.Edge // by address
-	for _, r := range c.ranges {
-		edges, err := known.tables.Edges(r.Lo, r.Hi)
-		if err != nil {
-			return err
-		}
-		patched = append(patched, edges...)
-	}
-	pads, err := c.landingPads()
-	if err != nil {
-		return err
-	}
-	f.Further = func(addr uint64, in *insn.Insn) (to []uint64) {
-		i := sort.Search(len(patched), func(i int) bool { return patched[i].From >= addr })
-		for ; i < len(patched) && patched[i].From < addr+uint64(in.Size); i++ {
-			to = append(to, patched[i].To)
-		}
-		for _, p := range pads {
-			if in.Call && addr >= p.Lo && addr < p.Hi {
-				to = append(to, p.To)
-			}
-		}
-		return to
-	}
-	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
-		switch check, ok := known.stops[addr+uint64(in.Target)]; {
-		case in.Trap:
-			return known.tables.Stops(addr), false
-		case in.Target != 0 && ok:
-			return true, !check
-		}
-		if in.Target != 0 && c.u.IsGo() {
-			sym := c.u.Image.SymbolAt(addr+uint64(in.Target), "")
-			return sym != nil && goPanics(sym.Name), true
-		}
-		return calls[addr+uint64(in.Size)].ends, true
-	}
-	f.Leaves = func(addr uint64, in *insn.Insn) bool {
-		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves
-	}
-	f.Torn = c.torn
-	return nil
+// sameFunction is equal for bodies of one function. A macro can declare several at one line.
+type sameFunction struct {
+	text
+	root int32
 }
 
-// call is what the debug information says about the code after a call.
-type call struct {
-	ends   bool // the callee does not return
-	leaves bool // it is a jump, at the end of the function
+// has reports whether a body is this one or inside it.
+func (b *body) has(own int32) bool { return own >= b.first && own < b.end }
+
+func (c *Code) functionOf(i int32) sameFunction {
+	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
 }
 
-// calls returns what is known of calls, by the addresses after them. LLVM gives a tail call's
-// own address (DW_AT_call_pc, DWARF 5 section 3.4).
-func (c *Code) calls() (map[uint64]call, error) {
-	out := make(map[uint64]call)
-	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[c.Top].Off))
-	if err != nil {
-		return nil, err
-	}
-	return out, c.readCalls(e, 0, out)
+// placeOf returns the place of an instruction, which has the row.
+func (c *Code) placeOf(r *dw.Row, n int32) rowPlace {
+	return rowPlace{r.File, r.Line, r.Column, c.owner[n]}
 }
 
-// maxScopes bounds how deeply scopes nest.
-const maxScopes = 256
-
-func (c *Code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
-	if depth > maxScopes {
+// rowAt returns the row that an instruction was compiled for, or nil.
+func (c *Code) rowAt(n int32) *dw.Row {
+	addr := c.graph.Insns[n].Addr
+	k := sort.Search(len(c.rows), func(k int) bool { return c.rows[k].Addr > addr })
+	if k == 0 {
 		return nil
 	}
-	return e.Children(func(k dw.Entry) (bool, error) {
-		switch k.Tag() {
-		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
-			return true, c.readCalls(k, depth+1, out)
-		case dw.TagCallSite, dw.TagGNUCallSite:
-		default:
-			return true, nil
-		}
-		var at, origin dw.Value
-		tail := false
-		err := k.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrLowpc, dw.AttrCallReturnPC, dw.AttrCallPC:
-				at = v
-			case dw.AttrAbstractOrigin, dw.AttrCallOrigin:
-				origin = v
-			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
-				tail = v.U != 0
-			}
-		})
-		if err != nil || at.Form == 0 {
-			return true, err
-		}
-		addr, err := c.u.Address(at)
-		if err != nil {
-			return true, err
-		}
-		x := out[addr]
-		x.leaves = x.leaves || tail
-		if origin.Form != 0 && !tail {
-			if x.ends, err = c.u.Image.noReturns.described(c.u.Unit.Unit, origin); err != nil {
-				return true, err
-			}
-		}
-		if x != (call{}) {
-			out[addr] = x
-		}
-		return true, nil
-	})
+	return &c.rows[k-1]
 }
 
-// landingPads returns where exceptions in the function's calls lead.
-func (c *Code) landingPads() (out []dw.Pad, err error) {
-	for _, r := range c.ranges {
-		pads, err := c.u.Image.Data.LandingPads(r.Lo, r.Hi)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pads...)
-	}
-	return out, nil
-}
-
-// torn reports whether the canonical frame address is at a link-time address what it is where the
-// function is called, and, with had, not so everywhere in the function.
-func (c *Code) torn(addr uint64, had bool) bool {
-	d := c.u.Data
-	first, ok, err := d.CFA(c.bodies[0].start)
-	if err != nil || !ok || first.Expr != nil {
-		return false
-	}
-	here, ok, err := d.CFA(addr)
-	if err != nil || !ok || here.Expr != nil || here.Reg != first.Reg || here.Off != first.Off {
-		return false
-	}
-	if !had {
-		return true
-	}
-	steady, err := d.SteadyFrame(c.bodies[0].start)
-	return err == nil && !steady
-}
-
-// paint finds the innermost body of each instruction.
-func (c *Code) paint() {
+// past returns the first instruction from one on that is no padding.
+func (c *Code) past(n int32) int32 {
 	insns := c.graph.Insns
-	c.owner = slices.Grow(c.owner[:0], len(insns))[:len(insns)]
-	clear(c.owner)
-	for i := range c.bodies {
-		for _, r := range c.bodies[i].ranges {
-			lo := sort.Search(len(insns), func(k int) bool { return insns[k].Addr >= r.Lo })
-			for ; lo < len(insns) && insns[lo].Addr < r.Hi; lo++ {
-				c.owner[lo] = int32(i)
-			}
-		}
+	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
+		n++
 	}
+	return n
 }

@@ -164,3 +164,9 @@ func (u *Unit) extentOf(e dw.Entry) ([]dw.Range, error) {
 	}
 	return u.Extent(&pcs)
 }
+
+// Marked reports whether the line table has GCC's markers of statements: then rows of
+// instructions begin no statement.
+func (c *Code) Marked() bool {
+	return c.u.GNU() && marked(c.rows)
+}

@@ -74,9 +74,6 @@ func (c *Code) statements(i int32, twins *twins) []flow.Mark {
 	return c.withoutHoisted(i, twins, out)
 }
 
-// has reports whether a body is this one or inside it.
-func (b *body) has(own int32) bool { return own >= b.first && own < b.end }
-
 func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
 
 // later reports whether a statement is one before a body's first one at the same address:
@@ -165,16 +162,6 @@ func (c *Code) statementIn(i int32, addr uint64) bool {
 	return false
 }
 
-// twins are the bodies of one function in the code of another. Compilers merge equal ends of
-// such bodies, and the debug information then assigns them to one: a run of the other ends
-// there, and none begins.
-type twins struct {
-	bodies []int32
-	starts map[rowPlace]bool // of the statements at which they begin
-	// unmarked are those of bodies whose entries in the debug information have no statement.
-	unmarked []int32
-}
-
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
 func (c *Code) twinsOf(i int32) *twins {
 	if c.twinsIn == nil {
@@ -222,16 +209,6 @@ func (c *Code) readTwins() {
 			}
 		}
 	}
-}
-
-// sameFunction is equal for bodies of one function. A macro can declare several at one line.
-type sameFunction struct {
-	text
-	root int32
-}
-
-func (c *Code) functionOf(i int32) sameFunction {
-	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
 }
 
 // entries adds the entries of a body's twins that have lost the statements there: a run of the

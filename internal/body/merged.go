@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
 // LLVM merges equal instructions of several instances of a function: it takes them out of the
@@ -14,40 +13,9 @@ import (
 // run begins in it and goes on in another instance, or the other way around, and instructions of line
 // 0 in it are of no run.
 
-// callPlace is where an instance is called.
-type callPlace struct{ file, line, column uint32 }
-
-func (p *callPlace) take(a dw.Attr, v dw.Value) {
-	switch a {
-	case dw.AttrCallFile:
-		p.file = uint32(v.U)
-	case dw.AttrCallLine:
-		p.line = uint32(v.U)
-	case dw.AttrCallColumn:
-		p.column = uint32(v.U)
-	}
-}
-
 // covers reports whether calls at another place can be merged into one at this place.
 func (p *callPlace) covers(x *callPlace) bool {
 	return p.line == 0 || p.line == x.line && (p.column == 0 || p.column == x.column)
-}
-
-// findMerged finds the bodies that LLVM merged of several.
-func (c *Code) findMerged() {
-	columns := false // the compiler writes them
-	for i := range c.bodies {
-		columns = columns || c.bodies[i].call.column != 0
-	}
-	if !columns || c.u.GNU() {
-		return
-	}
-	for i := range c.bodies {
-		if b := &c.bodies[i]; b.parent >= 0 {
-			b.merged = b.call.column == 0 || c.bodies[b.parent].merged
-			c.anyMerged = c.anyMerged || b.merged
-		}
-	}
 }
 
 // maxSharing bounds how many bodies of one function are compared with each other.
@@ -138,37 +106,4 @@ func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) rowPl
 		p.own = -2 - c.u.Recs[c.bodies[p.own].rec].Root
 	}
 	return p
-}
-
-// beginsOf returns the instructions at which runs of a body begin first on any path.
-func (c *Code) beginsOf(i int32) []int32 {
-	if in, ok := c.begins[i]; ok {
-		return in
-	}
-	if c.begins == nil {
-		c.begins = make(map[int32][]int32)
-	}
-	in := []int32{}
-	for _, w := range c.solver.Solve(c.pieces(i, c.kinOf(i), nil), nil).In {
-		in = append(in, w.Insn)
-	}
-	c.begins[i] = in
-	return in
-}
-
-// solveMerged is solve for a body that shares code with others.
-func (c *Code) solveMerged(i int32, kin map[int32]kinship) flow.Runs {
-	starts := make(map[rowPlace]bool)
-	note := func(x int32) {
-		for _, n := range c.beginsOf(x) {
-			if r := c.rowAt(n); r != nil {
-				starts[c.placeIn(kin, i, r, n)] = true
-			}
-		}
-	}
-	note(i)
-	for x := range kin {
-		note(x)
-	}
-	return c.solver.Solve(c.pieces(i, kin, starts), nil)
 }

@@ -1,18 +1,6 @@
 package body
 
-import (
-	"slices"
-	"sort"
-
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
-)
-
-// rowPlace is a place in the source, in one body.
-type rowPlace struct {
-	file, line, column uint32
-	own                int32 // index in code.bodies of the innermost body: several may be of one function
-}
+import "github.com/bpfprologue/bpfprologue/internal/flow"
 
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
@@ -35,21 +23,6 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 		}
 	}
 	return c.withoutInvariants(i, c.withoutPreparations(i, c.pieces(i, nil, starts)))
-}
-
-// placeOf returns the place of an instruction, which has the row.
-func (c *Code) placeOf(r *dw.Row, n int32) rowPlace {
-	return rowPlace{r.File, r.Line, r.Column, c.owner[n]}
-}
-
-// rowAt returns the row that an instruction was compiled for, or nil.
-func (c *Code) rowAt(n int32) *dw.Row {
-	addr := c.graph.Insns[n].Addr
-	k := sort.Search(len(c.rows), func(k int) bool { return c.rows[k].Addr > addr })
-	if k == 0 {
-		return nil
-	}
-	return &c.rows[k-1]
 }
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a
@@ -220,30 +193,35 @@ func (c *Code) goesOnBehind(i, n, from, to int32) bool {
 	return false
 }
 
-// acts reports whether an instruction calls, or writes memory where others may see it.
-func (c *Code) acts(at int32) bool {
-	code := c.graph.Bytes(at)
-	if in, ok := c.arch.Next(code); ok && in.Call {
-		return true
+// beginsOf returns the instructions at which runs of a body begin first on any path.
+func (c *Code) beginsOf(i int32) []int32 {
+	if in, ok := c.begins[i]; ok {
+		return in
 	}
-	w, ok := c.arch.Writes(code)
-	return !ok || w.Memory && !c.arch.Spills(code)
+	if c.begins == nil {
+		c.begins = make(map[int32][]int32)
+	}
+	in := []int32{}
+	for _, w := range c.solver.Solve(c.pieces(i, c.kinOf(i), nil), nil).In {
+		in = append(in, w.Insn)
+	}
+	c.begins[i] = in
+	return in
 }
 
-// owns reports whether a block has an instruction of a body's own text.
-func (c *Code) owns(i int32, block *flow.Block) bool {
-	return slices.Contains(c.owner[block.First:block.Last], i)
-}
-
-// shape returns what instructions that do the same have in common.
-func (c *Code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }
-
-// global returns the address of the memory that an instruction accesses, if it contains that
-// address, and else 0.
-func (c *Code) global(n int32) uint64 {
-	if c.arch.Global == nil {
-		return 0
+// solveMerged is solve for a body that shares code with others.
+func (c *Code) solveMerged(i int32, kin map[int32]kinship) flow.Runs {
+	starts := make(map[rowPlace]bool)
+	note := func(x int32) {
+		for _, n := range c.beginsOf(x) {
+			if r := c.rowAt(n); r != nil {
+				starts[c.placeIn(kin, i, r, n)] = true
+			}
+		}
 	}
-	at, _ := c.arch.Global(c.graph.Bytes(n), c.graph.Insns[n].Addr)
-	return at
+	note(i)
+	for x := range kin {
+		note(x)
+	}
+	return c.solver.Solve(c.pieces(i, kin, starts), nil)
 }

@@ -45,3 +45,12 @@ type Unit struct {
 
 // Forget frees what was derived from the unit's declarations.
 func (u *Unit) Forget() { u.texts.Store(nil) }
+
+// Outermost returns the record of the out-of-line function that a record is, or is inlined
+// into.
+func (u *Unit) Outermost(rec int32) int32 {
+	for u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0 {
+		rec = u.Recs[rec].Parent
+	}
+	return rec
+}

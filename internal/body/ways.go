@@ -203,20 +203,5 @@ func (c *Code) place(w flow.Way) Way {
 	return out
 }
 
-// Marked reports whether the line table has GCC's markers of statements: then rows of
-// instructions begin no statement.
-func (c *Code) Marked() bool {
-	return c.u.GNU() && marked(c.rows)
-}
-
-// past returns the first instruction from one on that is no padding.
-func (c *Code) past(n int32) int32 {
-	insns := c.graph.Insns
-	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
-		n++
-	}
-	return n
-}
-
 // LastView is the view after all views of an address.
 const LastView = flow.LastView

@@ -1,0 +1,244 @@
+package body
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// text is the source text of a function: from the line that declares it to the next function
+// in the file.
+type text struct {
+	file   int32 // number of the file in texts.files; 0 if it is not known
+	line   uint32
+	column uint32 // of the declaration
+}
+
+// texts knows where the functions of a unit are declared.
+type texts struct {
+	mu     sync.Mutex
+	files  map[string]int32 // numbers, from 1, by path
+	index  map[uint64]int32 // likewise, by the index in the unit's line table
+	lines  map[int32][]text // declarations, by file, sorted
+	byRoot map[int32]text   // by the record that has the name
+	firsts map[text]uint32  // see first
+	read   bool
+}
+
+// declarations returns the unit's texts.
+func (u *Unit) declarations() *texts {
+	for {
+		if t := u.texts.Load(); t != nil {
+			return t
+		}
+		u.texts.CompareAndSwap(nil, new(texts))
+	}
+}
+
+// number returns the number of a file in a line table.
+func (t *texts) number(u *dw.Unit, own bool, index uint64) int32 {
+	if n, ok := t.index[index]; ok && own {
+		return n
+	}
+	path := u.File(index)
+	n := int32(0)
+	if path != "" {
+		if n = t.files[path]; n == 0 {
+			n = int32(len(t.files) + 1)
+			t.files[path] = n
+		}
+	}
+	if own {
+		t.index[index] = n
+	}
+	return n
+}
+
+// prepare reads the declarations of all functions of the unit.
+func (t *texts) prepare(u *Unit) error {
+	if t.read {
+		return nil
+	}
+	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
+	t.lines, t.byRoot = make(map[int32][]text), make(map[int32]text)
+	live := make(map[int32]bool) // functions that have code
+	for i := range u.Recs {
+		if r := &u.Recs[i]; r.Flags&index.HasPC != 0 {
+			live[r.Root] = true
+		}
+	}
+	defined, err := definitions(u)
+	if err != nil {
+		return err
+	}
+	for i := range u.Recs {
+		if u.Recs[i].Root != int32(i) {
+			continue
+		}
+		at := int32(i)
+		if d, ok := defined[at]; ok {
+			at = d
+		}
+		e, err := u.Entry(u.Off + uint64(u.Recs[at].Off))
+		if err != nil {
+			return err
+		}
+		// The kernel's compiletime_assert declares a function in the midst of another one.
+		if !live[int32(i)] {
+			only, err := isDeclaration(e)
+			if err != nil {
+				return err
+			}
+			if only {
+				continue
+			}
+		}
+		x, err := t.declared(u, e)
+		if err != nil {
+			return err
+		}
+		t.byRoot[int32(i)] = x
+	}
+	for _, l := range t.lines {
+		slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
+	}
+	t.read = true
+	return nil
+}
+
+// definitions returns the records that define members of C++ classes outside of the class, by those that declare them there: the text of
+// such a function is where it is defined.
+func definitions(u *Unit) (map[int32]int32, error) {
+	if !dw.IsCPlusPlus(u.Lang) {
+		return nil, nil
+	}
+	out := make(map[int32]int32)
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Root == int32(i) || r.Root < 0 || r.Flags&index.Inlined != 0 {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return nil, err
+		}
+		defines, line := false, uint64(0)
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrSpecification:
+				defines = true
+			case dw.AttrDeclLine:
+				line = v.U
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if defines && line != 0 {
+			out[r.Root] = int32(i)
+		}
+	}
+	return out, nil
+}
+
+// isDeclaration reports whether an entry only declares a function.
+func isDeclaration(e dw.Entry) (only bool, err error) {
+	err = e.Attrs(func(a dw.Attr, v dw.Value) { only = only || a == dw.AttrDeclaration && v.U != 0 })
+	return only, err
+}
+
+// declared returns the text of the function that an entry describes, which it notes.
+func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
+	var file, line, column uint64
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrDeclFile:
+			file = v.U
+		case dw.AttrDeclLine:
+			line = v.U
+		case dw.AttrDeclColumn:
+			column = v.U
+		}
+	}, func() bool {
+		if line == 0 {
+			file, column = 0, 0 // of an entry that does not say all
+		}
+		return line == 0
+	})
+	if err != nil || line == 0 {
+		return text{}, err
+	}
+	x := text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}
+	if x.file != 0 {
+		t.lines[x.file] = append(t.lines[x.file], x)
+	}
+	return x, nil
+}
+
+// of returns the text of a record's function.
+func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.prepare(u); err != nil {
+		return text{}, err
+	}
+	root := u.Recs[rec].Root
+	if root < 0 {
+		root = rec
+	}
+	x, ok := t.byRoot[root]
+	if !ok {
+		var err error
+		if x, err = t.declared(u, e); err != nil {
+			return text{}, err
+		}
+		for _, l := range t.lines {
+			slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
+		}
+		t.byRoot[root] = x
+	}
+	return x, nil
+}
+
+// at returns the text that a row is in.
+func (t *texts) at(u *Unit, r *dw.Row) text {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	file := t.number(u.Unit.Unit, true, uint64(r.File))
+	lines := t.lines[file]
+	i := sort.Search(len(lines), func(i int) bool {
+		return lines[i].line > r.Line || lines[i].line == r.Line && lines[i].column > max(r.Column, 1)
+	})
+	if file == 0 || i == 0 {
+		return text{}
+	}
+	return lines[i-1]
+}
+
+// first returns the first line of a text, after its declaration, that has a row.
+func (t *texts) first(u *Unit, rows []dw.Row, of text) uint32 {
+	t.mu.Lock()
+	firsts := t.firsts
+	t.mu.Unlock()
+	if firsts == nil {
+		firsts = make(map[text]uint32)
+		for i := range rows {
+			r := &rows[i]
+			if r.End || i > 0 && r.Line == rows[i-1].Line && r.File == rows[i-1].File {
+				continue
+			}
+			at := t.at(u, r)
+			if n, ok := firsts[at]; r.Line > at.line && (!ok || r.Line < n) {
+				firsts[at] = r.Line
+			}
+		}
+		t.mu.Lock()
+		t.firsts = firsts
+		t.mu.Unlock()
+	}
+	return firsts[of]
+}
