@@ -84,7 +84,7 @@ func TestPointee(t *testing.T) {
 	}
 }
 
-// TestParamsOnce: no parameter is told twice, and asking again gives the same.
+// TestParamsOnce: no parameter is listed twice, and asking again gives the same.
 func TestParamsOnce(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		img := testenv.Fixture(t, name)

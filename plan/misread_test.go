@@ -40,11 +40,11 @@ func TestMisread(t *testing.T) {
 	if _, err := pack.Write(context.Background(), img, pack.Options{}, &packed); err != nil {
 		t.Fatal(err)
 	}
-	told := filepath.Join(t.TempDir(), "vector.pack")
-	if err := os.WriteFile(told, packed.Bytes(), 0o600); err != nil {
+	packFile := filepath.Join(t.TempDir(), "vector.pack")
+	if err := os.WriteFile(packFile, packed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*dwarfloc.Image{img, testenv.Open(t, told)} {
+	for _, x := range []*dwarfloc.Image{img, testenv.Open(t, packFile)} {
 		table, err := attachable.New(x)
 		if err != nil {
 			t.Fatal(err)

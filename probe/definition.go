@@ -32,7 +32,7 @@ type Options struct {
 	Pass    bool         // it also runs if values of If are missing
 	Force   bool         // probe an address that is not known to be an instruction's, a return by a return probe; replace an event of the same name
 
-	KeepDoubt bool // an argument that may not be what was passed is fetched, and the program is told so
+	KeepDoubt bool // an argument that may not be what was passed is fetched, and the program learns it
 }
 
 // defaultOptions returns the options of a definition that sets none.

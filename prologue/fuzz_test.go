@@ -19,7 +19,7 @@ import (
 const maxStack = 256
 
 // check emits a prologue and runs it in the interpreter, against the definition.
-// It does so too for a program that is told which of the arguments are doubtful.
+// It does so too for a program that learns which of the arguments are doubtful.
 func check(t *testing.T, w *world, args []prologue.Arg, o prologue.Options) *prologue.Prologue {
 	t.Helper()
 	if o.Doubts = true; w.helper == nil {

@@ -38,7 +38,7 @@ type Arg struct {
 	// are. It is of loc.KindNone if there is no location.
 	Loc    loc.Location
 	Reason loc.Reason // why there is no location
-	// Doubtful says that what is there may not be what was passed. With Options.Doubts the program is told so.
+	// Doubtful says that what is there may not be what was passed. With Options.Doubts the program learns it.
 	Doubtful bool
 	// Size is the size of the C type in bytes; 0 if unknown. For a string it is the size of
 	// the array that holds it, and 0 if the string is found by a pointer; for a slice it is

@@ -34,7 +34,7 @@ type world struct {
 
 	task    map[asm.BuiltinFunc]uint64 // what helpers without arguments return
 	missing uint64                     // the value of references.MissingCounter
-	doubts  bool                       // programs are told which arguments are doubtful
+	doubts  bool                       // programs learn which arguments are doubtful
 }
 
 // Task returns a number of the current task.
@@ -415,11 +415,11 @@ func (w *world) wantBy(o *prologue.Options, args []prologue.Arg) bpfexec.Result 
 	if o.Convention == prologue.ConventionRecord {
 		res = w.wantRecord
 	}
-	return w.told(o, args, res(args))
+	return w.noted(o, args, res(args))
 }
 
-// told adds what a program is told of arguments that are doubtful, and there.
-func (w *world) told(o *prologue.Options, args []prologue.Arg, res bpfexec.Result) bpfexec.Result {
+// noted adds what a program learns of arguments that are doubtful, and there.
+func (w *world) noted(o *prologue.Options, args []prologue.Arg, res bpfexec.Result) bpfexec.Result {
 	if !o.Doubts {
 		return res
 	}

@@ -26,7 +26,7 @@ func (u *unitTypes) language() uint64 {
 	return l.of[u.Number]
 }
 
-// importedLangs finds the languages of partial units. Damage is told where an entry is asked for.
+// importedLangs finds the languages of partial units. Damage is reported where an entry is asked for.
 func (d *dwarfTypes) importedLangs() []uint64 {
 	of := make([]uint64, len(d.units))
 	var mark func(u *dw.Unit, lang uint64)

@@ -17,7 +17,7 @@ import (
 const usualMaxSites = 10_000
 
 // countFirst returns an error if patterns have too many sites. It counts them without making the plan, which would not fit into
-// memory for all of a kernel. What is wrong with a definition the plan tells.
+// memory for all of a kernel. What is wrong with a definition the plan reports.
 func (h *target) countFirst(ctx context.Context, x *subject, defs []*probe.Definition) error {
 	sum := 0
 	for _, def := range defs {

@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzFile: whatever the headers of a file say, sections are in the file or unpacked within their budget,
-// a symbol that is told is in code, and symbols that are kept answer as those that were read.
+// a symbol that is found is in code, and symbols that are kept answer as those that were read.
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"lib-gcc12-O2-dwarf5.elf", "object-gcc12-O0-dwarf5.o", "object-clang14-arm64-O0-dwarf5.o", "run-gcc12-O2-dwarf5.exe"} {
 		data, err := fixtures.Bytes(name)

@@ -22,7 +22,7 @@ func TestState(t *testing.T) {
 		{what: "moved", code: []string{"4889f8"}, register: rax, same: true},                                       // mov %rdi,%rax
 		{what: "moved twice", code: []string{"4889fb", "4889d8"}, register: rax, same: true},                       // mov %rdi,%rbx; mov %rbx,%rax
 		{what: "added to", code: []string{"488d4708"}, register: rax, differs: true, computes: true},               // lea 8(%rdi),%rax
-		{what: "counted, and told so", code: []string{"48ffc7"}, register: rdi, plus: ^uint64(0), same: true},      // inc %rdi
+		{what: "counted, less the count", code: []string{"48ffc7"}, register: rdi, plus: ^uint64(0), same: true},   // inc %rdi
 		{what: "counted", code: []string{"48ffc7"}, register: rdi, differs: true, computes: true},                  // inc %rdi
 		{what: "shifted", code: []string{"48c1ef03"}, register: rdi, differs: true, computes: true},                // shr $3,%rdi
 		{what: "shifted to the left, in 32 bits", code: []string{"89f8", "c1e004"}, register: rax, computes: true}, // mov %edi,%eax; shl $4,%eax

@@ -59,7 +59,7 @@ func TestSizes(t *testing.T) {
 			if err != nil || !slices.Equal(edges, tt.edges) || !slices.Equal(got.warns, tt.warns) {
 				t.Errorf("got %#x, want %#x; warnings %#x, want %#x; %v", edges, tt.edges, got.warns, tt.warns, err)
 			}
-			// A table of which nothing is known is told.
+			// A table of which nothing is known is reported.
 			if unread := got.Unread(); (len(unread) > 0) != (tt.edges == nil && tt.warns == nil) {
 				t.Errorf("unread: %q", unread)
 			}

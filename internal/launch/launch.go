@@ -55,7 +55,7 @@ func Start(ctx context.Context, words []string) (running context.Context, c *Com
 		return ctx, nil, nil
 	}
 	c = &Command{name: words[0], cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
-	screen.Lend(c.cmd)
+	screen.GiveTerminal(c.cmd)
 	if err := c.cmd.Start(); err != nil {
 		terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {

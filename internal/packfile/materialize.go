@@ -198,7 +198,7 @@ func (m *materializer) written(n *readNode) (readWays, error) {
 	return x, r.check()
 }
 
-// outs sets ways out of which nothing but their places is told, or those of the body around that are the node's as well.
+// outs sets ways out of which only the places are known, or those of the body around that are the node's as well.
 func (m *materializer) outs(n *readNode, w *Ways) error {
 	for n.sharedOut {
 		n = &m.b.nodes[n.parent]

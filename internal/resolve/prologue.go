@@ -79,7 +79,7 @@ func (s *Spot) slots(e dw.Entry) (slots, others int, declared []declPosition, er
 			if !v.IsBlock() {
 				c, err := u.Choose(v, dw.Value{}, Place{s.Addr, 0}, true)
 				if err != nil || c.Rule != rule.None {
-					others++ // damage is told where the parameter is asked for
+					others++ // damage is reported where the parameter is asked for
 				}
 				return
 			}

@@ -64,11 +64,11 @@ func SetColored(w io.Writer) {
 	}
 }
 
-// Lend lends a command the terminal. What it prints there is its own affair.
-func Lend(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
+// GiveTerminal gives a command the terminal. What it prints there is its own affair.
+func GiveTerminal(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
 
-// lendScreen lends a pager the screen.
-func lendScreen(c *exec.Cmd) { c.Stdout, c.Stderr = os.Stdout, os.Stderr }
+// giveScreen gives a pager the screen.
+func giveScreen(c *exec.Cmd) { c.Stdout, c.Stderr = os.Stdout, os.Stderr }
 
 // Flush flushes what was printed, with an error before. A writer's failure is reported once.
 func Flush(w *bufio.Writer, err error) error {

@@ -32,7 +32,7 @@ func StartPager() (*Pager, error) {
 		// Quit if all fits one screen, keep colors, leave the screen as it is.
 		c.Env = append(c.Env, "LESS=FRX")
 	}
-	lendScreen(c)
+	giveScreen(c)
 	to, err := c.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 )
 
-// lastGeneral is the highest DWARF number of the registers that delve is told of: others are vector registers
+// lastGeneral is the highest DWARF number of the registers that delve gets: others are vector registers
 // on all machines, or are never named.
 const lastGeneral = 127
 

@@ -183,7 +183,7 @@ func (f *File) addresses(e *elf.File) ([]uint64, error) {
 			continue
 		}
 		if len(loaded) == 0 {
-			return nil, errors.New("oracle: a relocatable file, such as a module, has no addresses, and Open was not told any")
+			return nil, errors.New("oracle: a relocatable file, such as a module, has no addresses, and Open was given none")
 		}
 		out[i], loaded = loaded[0], loaded[1:]
 	}
