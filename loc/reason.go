@@ -29,7 +29,7 @@ import (
 //   - missing-piece: parts of it were optimized away
 //   - too-large: it does not fit into the fetch convention
 //   - reassigned: the body may assign the parameter at once, and its location does not say which value it is for
-//   - contradictory: its debug information cannot be right: it contradicts the calling convention, or itself
+//   - contradictory: its debug information contradicts the calling convention or itself, or does not say how wide its arithmetic is
 //   - damaged: its debug information is damaged
 //   - not-described: what takes the place of debug information, a pack or BTF, does not say
 type ReasonCode uint8
@@ -57,7 +57,7 @@ var reasonText = [...]struct{ name, text string }{
 	{"missing-piece", "parts of it were optimized away"},
 	{"too-large", "it does not fit into the fetch convention"},
 	{"reassigned", "the body may assign it at once, and its location does not say which value it is for"},
-	{"contradictory", "its debug information cannot be right: it contradicts the calling convention, or itself"},
+	{"contradictory", "its debug information contradicts the calling convention or itself, or does not say how wide its arithmetic is"},
 	{"damaged", "its debug information is damaged"},
 	{"not-described", "what takes the place of debug information, a pack or BTF, does not say"},
 }

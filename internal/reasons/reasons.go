@@ -58,8 +58,8 @@ const (
 	// Reassigned ("reassigned"): the body may assign the parameter at once, and its
 	// location does not say which value it is for.
 	Reassigned
-	// Contradictory ("contradictory"): its debug information cannot be right: it
-	// contradicts the calling convention, or itself.
+	// Contradictory ("contradictory"): its debug information contradicts the calling
+	// convention or itself, or does not say how wide its arithmetic is.
 	Contradictory
 	// Damaged ("damaged"): its debug information is damaged.
 	Damaged

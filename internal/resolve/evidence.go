@@ -44,7 +44,7 @@ func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
 	}
 	doubt, row, err := judge.Judge(&ev.candidate, e)
 	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
-	if row != nil {
+	if row != nil && (doubt != reasons.None || v.Because == "") {
 		v.Because = row.Because
 	}
 	return err

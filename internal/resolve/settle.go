@@ -154,6 +154,7 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 	l.Rule = c.Rule
 	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == unclear {
 		l.Doubt = reasons.Contradictory
+		v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"
 	}
 	if !x.U.Body.GNU() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
