@@ -299,7 +299,7 @@ func (img *Image) readAside(symbols bool) {
 			_ = img.r.Index.Work(func() error { f(); return nil })
 		})
 	}
-	aside(func() { _, _ = img.r.Data.FrameOf(0) })
+	aside(func() { _ = img.r.Data.FrameTable() })
 	if symbols {
 		aside(func() { _, _ = img.file.SymbolIndex() })
 	}

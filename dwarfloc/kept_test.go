@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -117,6 +118,46 @@ func TestKeptDamaged(t *testing.T) {
 		}
 		if now, err := os.ReadFile(files[0]); err != nil || string(now) != string(good) {
 			t.Errorf("%s: the file was not made anew: %v", what, err)
+		}
+	}
+}
+
+// TestKeptPartsDamaged: records and frames that are none, in a file with checksums that are right, are found again in the image.
+func TestKeptPartsDamaged(t *testing.T) {
+	const name = "basic-gcc12-O2-dwarf5.elf"
+	dir := t.TempDir()
+	img := keptImage(t, name, Options{CacheDir: dir})
+	want, path := answersOf(t, img), img.r.Index.KeptPath()
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := len(good) - index.KeptKnown
+	file, err := index.KeptKind.Open(good[:own], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, part := range index.KeptKind.Parts {
+		at := file.Part(i)
+		if part != "records" && part != "frames" || at.From == at.To {
+			continue
+		}
+		from, to := own-file.Size()+at.From, own-file.Size()+at.To
+		bad := slices.Concat(good[:from], bytes.Repeat([]byte{0x7f}, to-from), good[to:])
+		index.KeptKind.Reseal(bad[:own])
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var warnings []error
+		o := Options{CacheDir: dir, Warn: func(err error) { warnings = append(warnings, err) }}
+		if got := answersOf(t, keptImage(t, name, o)); got != want {
+			t.Errorf("%s: the answers differ", part)
+		}
+		if part == "records" && (len(warnings) != 1 || !errors.Is(warnings[0], index.ErrDamagedIndex)) {
+			t.Errorf("%s: warnings %v", part, warnings)
+		}
+		if got := answersOf(t, keptImage(t, name, o)); got != want || len(warnings) > 1 {
+			t.Errorf("%s: the next answers differ, or %v", part, warnings)
 		}
 	}
 }

@@ -2,12 +2,9 @@ package dw
 
 import (
 	"fmt"
-	"sort"
 	"strings"
-	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Call frame information (DWARF 5 section 6.4; .eh_frame: LSB 5.0 core
@@ -25,13 +22,12 @@ type CFARule struct {
 	defined bool // some instruction gave a rule
 }
 
-// FDE says where in a section to find the frame description of a range of code,
-// whose link-time addresses are [lo, hi).
+// FDE is the frame description of a range of code, whose link-time addresses are [lo, hi).
 type FDE struct {
-	lo, hi     uint64
-	off        uint64 // in its section
-	cie        *cie
-	start, end uint32 // of its instructions, in bytes from off
+	lo, hi uint64
+	off    uint64 // in its section
+	cie    *cie
+	instr  []byte
 }
 
 type cie struct {
@@ -46,12 +42,6 @@ type cie struct {
 	lsdaEnc    uint8 // and of the language-specific data's
 	hasAugData bool
 	err        error // why it cannot be read; then so it is with what refers to it
-}
-
-type frameTable struct {
-	once sync.Once
-	fdes []FDE
-	err  error // why not all of them could be read
 }
 
 // Pointer encodings of .eh_frame and .gcc_except_table.
@@ -75,72 +65,29 @@ const (
 // CFA returns the rule for the canonical frame address at a link-time address. ok
 // is false if no frame description covers it.
 func (d *Data) CFA(addr uint64) (rule CFARule, ok bool, err error) {
-	f, err := d.FrameOf(addr)
-	if f == nil || err != nil {
+	f, ok, err := d.FrameOf(addr)
+	if !ok || err != nil {
 		return CFARule{}, false, err
 	}
-	rule, err = d.runFrame(f, addr, nil)
+	rule, err = d.runFrame(&f, addr, nil)
 	return rule, err == nil && rule.defined, err
 }
 
 // SteadyFrame reports whether the frame description that covers a link-time address
 // has the same rule for the canonical frame address throughout its code.
 func (d *Data) SteadyFrame(addr uint64) (bool, error) {
-	f, err := d.FrameOf(addr)
-	if f == nil || err != nil {
+	f, ok, err := d.FrameOf(addr)
+	if !ok || err != nil {
 		return false, err
 	}
 	first, steady := CFARule{}, true
-	_, err = d.runFrame(f, f.hi, func(r CFARule) {
+	_, err = d.runFrame(&f, f.hi, func(r CFARule) {
 		if !first.defined {
 			first = r
 		}
 		steady = steady && r.Expr == nil && r.Reg == first.Reg && r.Off == first.Off
 	})
 	return steady && first.defined, err
-}
-
-// FrameOf returns the frame description that covers a link-time address, or nil.
-func (d *Data) FrameOf(addr uint64) (*FDE, error) {
-	fdes, damage := d.allFrames()
-	i := sort.Search(len(fdes), func(i int) bool { return fdes[i].lo > addr })
-	// Descriptions do not overlap, but an empty one may start at the same address, and each
-	// section may have one.
-	err := damage // it may be in what could not be read
-	for i--; i >= 0 && i < len(fdes); i-- {
-		f := &fdes[i]
-		switch {
-		case addr < f.hi && f.cie.err == nil:
-			return f, nil
-		case addr < f.hi:
-			err = f.cie.err
-		case f.hi > f.lo:
-			return nil, err
-		}
-	}
-	return nil, err
-}
-
-// allFrames returns the frame descriptions by address, and why not all of them could be read.
-func (d *Data) allFrames() ([]FDE, error) {
-	t := &d.frames
-	t.once.Do(func() {
-		if len(d.Frame) > 0 {
-			t.fdes, t.err = d.readFrames(frameSection{".debug_frame", d.Frame, false})
-		}
-		// A linked image may have some descriptions in each section: code built
-		// without -g has only .eh_frame.
-		if len(d.EhFrame) > 0 {
-			eh, err := d.readFrames(frameSection{ehFrame, d.EhFrame, true})
-			t.fdes = append(t.fdes, eh...)
-			if t.err == nil {
-				t.err = err
-			}
-		}
-		// The sort is stable: of equal addresses, the one read first stays first.
-		t.fdes = radix.Sort(t.fdes, func(f *FDE) uint64 { return f.lo })
-	})
-	return t.fdes, t.err
 }
 
 // frameSection is .debug_frame or .eh_frame, which differ in how entries refer to
@@ -151,51 +98,34 @@ type frameSection struct {
 	eh   bool
 }
 
-// readFrames returns the frame descriptions up to the section's end or to where it is damaged,
-// which the error says. What a single entry has that cannot be read does not affect others.
-func (d *Data) readFrames(sec frameSection) ([]FDE, error) {
-	// A kernel's descriptions take 50 bytes each.
-	out := make([]FDE, 0, len(sec.d)/48)
-	cies := make(map[uint64]*cie)
-	var damage error
-	b := bin.Reader{D: sec.d, BigEndian: d.BigEndian}
-	for b.P < len(sec.d) {
-		h, ok := d.frameEntry(sec, &b)
-		if !ok {
-			return out, d.Errorf(sec.name, h.start, "invalid entry length %#x", h.length)
-		}
-		if h.isCIE || h.isEnd {
-			continue // a CIE is read when something refers to it
-		}
-		c := cies[h.ref]
-		if c == nil {
-			if c = d.cieAt(sec, h.ref); c == nil {
-				c = d.lostCIE(sec, d.Errorf(sec.name, h.start, "no common information entry at %#x", h.ref))
-			}
-			cies[h.ref] = c
-		}
-		e := &h.rest
-		f := FDE{cie: c, off: h.start}
-		if sec.eh {
-			f.lo = d.ehPointer(e, c.fdeEnc)
-			f.hi = f.lo + d.ehPointer(e, c.fdeEnc&0x0f)
-			if c.hasAugData {
-				e.Skip(e.ULEB())
-			}
-		} else {
-			f.lo = e.Uint(c.addrSize)
-			f.hi = f.lo + e.Uint(c.addrSize)
-		}
-		if e.Bad {
-			if damage == nil {
-				damage = d.Errorf(sec.name, h.start, "the frame description does not fit into its length")
-			}
-			continue
-		}
-		f.start, f.end = uint32(uint64(e.P)-h.start), uint32(uint64(len(e.D))-h.start)
-		out = append(out, f)
+// frameSection returns one of the two sections.
+func (d *Data) frameSection(eh bool) frameSection {
+	if eh {
+		return frameSection{ehFrame, d.EhFrame, true}
 	}
-	return out, damage
+	return frameSection{".debug_frame", d.Frame, false}
+}
+
+// readFDE reads the frame description that an entry is. ok is false if it does not fit into its length.
+func (d *Data) readFDE(sec frameSection, h *frameHead) (f FDE, ok bool) {
+	c := d.cieOf(sec, h)
+	e := &h.rest
+	f = FDE{cie: c, off: h.start}
+	if sec.eh {
+		f.lo = d.ehPointer(e, c.fdeEnc)
+		f.hi = f.lo + d.ehPointer(e, c.fdeEnc&0x0f)
+		if c.hasAugData {
+			e.Skip(e.ULEB())
+		}
+	} else {
+		f.lo = e.Uint(c.addrSize)
+		f.hi = f.lo + e.Uint(c.addrSize)
+	}
+	if e.Bad {
+		return f, false
+	}
+	f.instr = e.D[e.P:]
+	return f, true
 }
 
 // frameHead is how an entry of a frame section begins.

@@ -89,7 +89,7 @@ func (d *Data) runFrame(f *FDE, addr uint64, each func(CFARule)) (CFARule, error
 		}
 	}
 	r.loc = f.lo
-	r.b = bin.Reader{D: f.cie.d[f.off+uint64(f.start) : f.off+uint64(f.end)], BigEndian: d.BigEndian}
+	r.b = bin.Reader{D: f.instr, BigEndian: d.BigEndian}
 	for r.b.P < len(r.b.D) {
 		before := r.rule
 		next, err := r.step()

@@ -27,7 +27,7 @@ type Data struct {
 	Units  []Unit    // see ReadUnits
 	Texts  bin.Texts // makes strings of the sections
 	types  typeUnits
-	frames frameTable
+	frames frames
 
 	// Elsewhere is why parts of the debug information, which are in other files, are not there. Then
 	// every answer could be short.

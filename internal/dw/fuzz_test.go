@@ -129,7 +129,8 @@ func FuzzLists(f *testing.F) {
 	})
 }
 
-// FuzzFrames: frame descriptions give a rule or an error at each address that is in them, the same each time.
+// FuzzFrames: frame descriptions give a rule or an error at each address that is in them, the same each time, and by the table that is kept.
+// A table of something else is an error or none.
 func FuzzFrames(f *testing.F) {
 	seeds(f, ".debug_frame", func(d []byte) { f.Add(d, false) })
 	seeds(f, ".eh_frame", func(d []byte) { f.Add(d, true) })
@@ -138,7 +139,10 @@ func FuzzFrames(f *testing.F) {
 		if eh {
 			name = ".eh_frame"
 		}
-		first, second := data(t, 5, nil, map[string][]byte{name: d}), data(t, 5, nil, map[string][]byte{name: d})
+		first, second, kept, wrong := data(t, 5, nil, map[string][]byte{name: d}), data(t, 5, nil, map[string][]byte{name: d}),
+			data(t, 5, nil, map[string][]byte{name: d}), data(t, 5, nil, map[string][]byte{name: d})
+		kept.UseFrameTable(second.FrameTable)
+		wrong.UseFrameTable(func() []byte { return d[:len(d)&^15] })
 		addrs := []uint64{0, dwarftest.TextAddr, dwarftest.TextAddr + 1, 1<<64 - 1}
 		for at := 0; at+8 <= len(d) && at < 4096; at += 4 {
 			addrs = append(addrs, binary.LittleEndian.Uint64(d[at:]), dwarftest.TextAddr+0x10000+uint64(at)+uint64(int64(int32(binary.LittleEndian.Uint32(d[at:])))))
@@ -149,7 +153,12 @@ func FuzzFrames(f *testing.F) {
 			if ok != ok2 || (err == nil) != (err2 == nil) || rule.Reg != again.Reg || rule.Off != again.Off || !bytes.Equal(rule.Expr, again.Expr) {
 				t.Fatalf("%#x: %+v %v %v, then %+v %v %v", addr, rule, ok, err, again, ok2, err2)
 			}
-			if fde, err := first.FrameOf(addr); err == nil && ok && fde == nil {
+			again, ok2, err2 = kept.CFA(addr)
+			if ok != ok2 || (err == nil) != (err2 == nil) || rule.Reg != again.Reg || rule.Off != again.Off || !bytes.Equal(rule.Expr, again.Expr) {
+				t.Fatalf("%#x: %+v %v %v, by the kept table %+v %v %v", addr, rule, ok, err, again, ok2, err2)
+			}
+			_, _, _ = wrong.CFA(addr)
+			if _, is, err := first.FrameOf(addr); err == nil && ok && !is {
 				t.Fatalf("%#x: a rule of no frame", addr)
 			}
 			_, _ = first.SteadyFrame(addr)

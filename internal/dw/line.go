@@ -204,7 +204,7 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
 	// The offset size is the line table's, which may differ from the unit's.
 	reader := Unit{Data: u.Data, Header: Header{Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}}
-	table := func(take func(f lineFile)) error {
+	table := func(begin func(count int), take func(f lineFile)) error {
 		type format struct{ kind, form uint64 }
 		formats := make([]format, b.U8())
 		for i := range formats {
@@ -215,6 +215,7 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 		if b.Bad || count > maxLineFiles || count > uint64(len(b.D)-b.P) {
 			return bad("invalid directory or file table")
 		}
+		begin(int(count))
 		for range count {
 			var file lineFile
 			for _, f := range formats {
@@ -233,10 +234,11 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 		}
 		return nil
 	}
-	if err := table(func(f lineFile) { t.dirs = append(t.dirs, f.Name) }); err != nil {
+	err := table(func(n int) { t.dirs = slices.Grow(t.dirs, n) }, func(f lineFile) { t.dirs = append(t.dirs, f.Name) })
+	if err != nil {
 		return err
 	}
-	return table(func(f lineFile) { t.Files = append(t.Files, f) })
+	return table(func(n int) { t.Files = slices.Grow(t.Files, n) }, func(f lineFile) { t.Files = append(t.Files, f) })
 }
 
 // maxLineRows bounds a line program; a kernel's longest has about 100,000 rows.

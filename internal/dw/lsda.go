@@ -1,10 +1,6 @@
 package dw
 
-import (
-	"sort"
-
-	"github.com/bpfprologue/bpfprologue/internal/bin"
-)
+import "github.com/bpfprologue/bpfprologue/internal/bin"
 
 // Pad is where an exception leads: one that a call in [Lo, Hi) throws may continue at To. All are
 // link-time addresses.
@@ -24,15 +20,11 @@ func (d *Data) LandingPads(lo, hi uint64) (out []Pad, err error) {
 	if len(d.Except) == 0 {
 		return nil, nil
 	}
-	fdes, damage := d.allFrames()
-	i := sort.Search(len(fdes), func(i int) bool { return fdes[i].lo >= lo })
-	for i > 0 && (fdes[i-1].hi > lo || fdes[i-1].hi <= fdes[i-1].lo) {
-		i--
-	}
+	fdes, damage := d.framesIn(lo, hi)
 	covered := false
-	for ; i < len(fdes) && fdes[i].lo < hi; i++ {
+	for i := range fdes {
 		f := &fdes[i]
-		if f.hi <= lo || f.hi <= f.lo || f.cie.sec != ehFrame {
+		if f.cie.sec != ehFrame {
 			continue
 		}
 		if f.cie.err != nil {

@@ -321,10 +321,15 @@ func (u *Unit) buf(pos int) bin.Reader {
 // IsEnd reports whether the entry is the end of a list of children.
 func (e Entry) IsEnd() bool { return e.Abbrev == nil }
 
-// IsFunction reports whether the entry is what a scan records: a function, or an inlined instance of one,
-// with an address or without.
-func (e Entry) IsFunction(inlined, hasPC bool) bool {
-	return e.Abbrev != nil && e.Abbrev.Record && e.Abbrev.HasPC == hasPC && (e.Abbrev.Tag == TagInlinedSubroutine) == inlined
+// IsFunctionAt reports whether an offset in .debug_info is that of an entry which a scan records: of a function, or of an inlined
+// instance of one, with an address or without. The unit must have been loaded.
+func (u *Unit) IsFunctionAt(off uint64, inlined, hasPC bool) bool {
+	if off < u.First || off >= u.End {
+		return false
+	}
+	b := u.buf(int(off))
+	a := u.table().Get(b.ULEB())
+	return !b.Bad && a != nil && a.Record && a.HasPC == hasPC && (a.Tag == TagInlinedSubroutine) == inlined
 }
 
 // Tag returns the entry's tag, or 0 at the end of a list.

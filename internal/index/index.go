@@ -65,6 +65,8 @@ type Index struct {
 	keptFile atomic.Pointer[mapping.Mapping] // that it is in
 	users    mapping.Users                   // calls that read it
 
+	damagedOnce sync.Once
+
 	derived derived
 	broken  atomic.Pointer[error] // a panic of Work
 }

@@ -30,6 +30,7 @@ import (
 //   - each function name, sorted, with the units that have sites of it,
 //   - the code symbols, by address,
 //   - each unit's records, which are decoded when a query needs the unit,
+//   - where call frame information is,
 //   - what answers have derived of each unit: see Derive.
 //
 // After the section are hashes of the identities of files that were found to have those contents.
@@ -45,17 +46,22 @@ import (
 // change it while it is hashed or scanned, and change it back. Neither the scan of a hostile copy nor the
 // index of one can then be an answer about the genuine image.
 //
-// All of an index is checked against its checksums when it is opened, and what is used of it against the
-// image then: units have the headers that they are said to have, and records are functions.
+// Most of an index is checked against its checksums when it is opened; records, frames and what is derived when they are read, and if
+// they are damaged then, they are found again in the image, and the index is made anew for the next query. What is used of it
+// is compared with the image: units have the headers that they are said to have, records are functions, and frames begin where they
+// are said to.
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".7.idx"
+const KeptSuffix = ".9.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 8, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
-	Parts: []string{keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptEnds: "ends", keptDerived: "derived"},
+	Magic: "bpfindex", Version: 9, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Parts: []string{
+		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
+		keptEnds: "ends", keptDerived: "derived",
+	},
 }
 
 // Parts of a kept scan.
@@ -65,6 +71,7 @@ const (
 	keptLists          // units of each name: a count, then differences, in ULEB128
 	keptSyms           // as package image writes them
 	keptRecs           // of each unit: see AppendRecs
+	keptFrames         // as package dw makes the table
 	keptEnds           // of the units' blocks in the next part
 	keptDerived        // see Derive
 	keptParts
@@ -108,8 +115,9 @@ func (x *Index) maxKept() int64 {
 
 // kept is a scan that was read back.
 type kept struct {
-	names, lists, syms []byte   // parts
-	recs               [][]byte // by unit
+	names, lists, syms []byte // parts
+	file               *sealed.File
+	recs               []int // where each unit's records begin in the file, and the end
 	blocks             keptBlocks
 }
 
@@ -210,7 +218,7 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 	}
 	return KeptKind.Assemble(contents[:], []sealed.Data{
 		keptUnits: {Bytes: units, Records: len(x.Units)}, keptNames: {Bytes: names, Records: len(entries)}, keptLists: {Bytes: lists},
-		keptSyms: {Bytes: syms}, keptRecs: {Bytes: recs, Records: len(x.Units)},
+		keptSyms: {Bytes: syms}, keptRecs: {Bytes: recs, Records: len(x.Units)}, keptFrames: {Bytes: x.Data.FrameTable()},
 	}), nil
 }
 
@@ -355,7 +363,7 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	}
 	var parts [keptParts][]byte
 	for i := range parts {
-		if i == keptDerived {
+		if i == keptDerived || i == keptRecs || i == keptFrames {
 			continue // as it is needed
 		}
 		p := f.Part(i)
@@ -381,51 +389,73 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	}
 	x.keptFrom(f.Header()[sealed.AtFacts:][:sha256.Size])
 	table := bin.Reader{D: parts[keptUnits]}
-	k := &kept{names: parts[keptNames], lists: parts[keptLists], syms: parts[keptSyms], recs: make([][]byte, count), blocks: keptBlocks{f, parts[keptEnds], f.Part(keptDerived).From}}
-	r := bin.Reader{D: parts[keptRecs]}
+	k := &kept{
+		names: parts[keptNames], lists: parts[keptLists], syms: parts[keptSyms], file: f, recs: make([]int, 1, count+1),
+		blocks: keptBlocks{f, parts[keptEnds], f.Part(keptDerived).From},
+	}
+	k.recs[0] = f.Part(keptRecs).From
 	if x.Data.Ready() {
-		return compared, x.takeKept(f, k, &table, &r)
+		return compared, x.takeKept(k, &table)
 	}
 	units := make([]dw.Unit, count)
 	for i := range units {
 		u := &units[i]
 		u.Data, u.Number, u.Recalled = x.Data, i, true
 		u.Off, u.End, u.First, u.AbbrevOff, u.Signature, u.TypeOff = table.U64(), table.U64(), table.U64(), table.U64(), table.U64(), table.U64()
-		k.recs[i] = r.Bytes(uint64(table.U32()))
+		k.recs = append(k.recs, k.recs[i]+int(table.U32()))
 		u.Version, u.AddrSize, u.Kind, u.Dwarf64 = uint16(table.U8()), table.U8(), table.U8(), table.U8() != 0
 		if u.End > uint64(len(x.Data.Info)) || u.First >= u.End || u.Off >= u.First || i > 0 && u.Off < units[i-1].End {
 			return false, f.Errorf(f.Part(keptUnits).From+i*keptUnitSize, "unit %d is outside .debug_info", i)
 		}
 	}
-	if r.Bad || table.Bad || r.P != len(r.D) {
+	if table.Bad || !k.complete() {
 		return false, f.Errorf(f.Part(keptRecs).From, "records have another size than the units say")
 	}
 	if !x.O.UseSymbols(k.syms) {
 		return false, f.Errorf(f.Part(keptSyms).From, "the symbols are none")
 	}
-	x.Kept, x.Data.Units = k, units
-	x.addUnits()
+	x.use(k, units)
 	return compared, nil
 }
 
+// complete reports whether all units together have as many bytes of records as there are.
+func (k *kept) complete() bool {
+	at := k.file.Part(keptRecs)
+	return slices.IsSorted(k.recs) && k.recs[len(k.recs)-1] == at.To
+}
+
+// use takes a kept scan of units.
+func (x *Index) use(k *kept, units []dw.Unit) {
+	x.Kept, x.Data.Units = k, units
+	x.Data.UseFrameTable(func() []byte {
+		at := k.file.Part(keptFrames)
+		table, err := k.file.Bytes(at.From, at.To)
+		if err != nil {
+			x.damaged(err)
+		}
+		return table
+	})
+	x.addUnits()
+}
+
 // takeKept takes a kept scan of units that have been read: those of several files are, to know the files.
-func (x *Index) takeKept(f *sealed.File, k *kept, table, r *bin.Reader) error {
-	if len(k.recs) != len(x.Data.Units) {
-		return f.Errorf(f.Part(keptUnits).From, "%d units, and the image has %d", len(k.recs), len(x.Data.Units))
+func (x *Index) takeKept(k *kept, table *bin.Reader) error {
+	f := k.file
+	if cap(k.recs)-1 != len(x.Data.Units) {
+		return f.Errorf(f.Part(keptUnits).From, "%d units, and the image has %d", cap(k.recs)-1, len(x.Data.Units))
 	}
-	for i := range k.recs {
+	for i := range x.Data.Units {
 		b := table.Bytes(keptUnitSize)
 		h := bin.Reader{D: b, P: keptUnitSize - 8}
 		if len(b) != keptUnitSize || !bytes.Equal(b[:h.P], appendHeader(nil, &x.Data.Units[i])[:h.P]) {
 			return f.Errorf(f.Part(keptUnits).From+i*keptUnitSize, "unit %d is not the image's", i)
 		}
-		k.recs[i] = r.Bytes(uint64(h.U32()))
+		k.recs = append(k.recs, k.recs[i]+int(h.U32()))
 	}
-	if r.Bad || r.P != len(r.D) || !x.O.UseSymbols(k.syms) {
+	if !k.complete() || !x.O.UseSymbols(k.syms) {
 		return f.Errorf(f.Part(keptRecs).From, "records or symbols are none")
 	}
-	x.Kept = k
-	x.addUnits()
+	x.use(k, x.Data.Units)
 	return nil
 }
 
@@ -492,27 +522,40 @@ func (k *kept) functions(x *Index) []string {
 }
 
 // recallRecords decodes the unit's records in a kept scan, and checks that each is of an entry for a
-// function.
-func (u *Unit) recallRecords() error {
-	damaged := func() error {
-		return fmt.Errorf("%s: %w: delete it, or do without", u.Index.KeptPath(), ErrDamagedIndex)
-	}
-	recs, ok := DecodeRecs(u.Index.Kept.recs[u.Number])
-	if !ok {
-		return damaged()
+// function. ok is false if it is damaged.
+func (u *Unit) recallRecords() (ok bool, err error) {
+	k := u.Index.Kept
+	d, err := k.file.Bytes(k.recs[u.Number], k.recs[u.Number+1])
+	if err != nil {
+		u.Index.damaged(err)
+		return false, nil
 	}
 	if err := u.Load(); err != nil {
-		return err
+		return false, err
 	}
+	recs, ok := DecodeRecs(d)
 	for i := range recs {
 		r := &recs[i]
-		e, err := u.Entry(u.Off + uint64(r.Off))
-		if err != nil || !e.IsFunction(r.Flags&Inlined != 0, r.Flags&HasPC != 0) || r.Root >= 0 && recs[r.Root].Root != r.Root {
-			return damaged()
-		}
+		ok = ok && u.IsFunctionAt(u.Off+uint64(r.Off), r.Flags&Inlined != 0, r.Flags&HasPC != 0) && (r.Root < 0 || recs[r.Root].Root == r.Root)
+	}
+	if !ok {
+		u.Index.damaged(k.file.Errorf(k.recs[u.Number], "records of unit %d are none", u.Number))
+		return false, nil
 	}
 	u.Recs = recs
-	return nil
+	return true, nil
+}
+
+// damaged says that the kept scan is damaged, the first time, and removes it: the next query makes it anew.
+func (x *Index) damaged(err error) {
+	x.damagedOnce.Do(func() {
+		x.warn(fmt.Errorf("%w; it will be made anew", err))
+		dir, err := store.Open(x.O.Dir, keptFiles)
+		if err == nil {
+			err = errors.Join(dir.Remove(x.keptName()), dir.Close())
+		}
+		x.warn(err)
+	})
 }
 
 // KeptFile is one kept scan.

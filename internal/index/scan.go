@@ -181,9 +181,14 @@ func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*S
 // records gets the unit's records, once: from a kept scan, or by reading the unit.
 func (u *Unit) records(s *Scanner) error {
 	u.recOnce.Do(func() {
+		recalled := false
 		if u.Index.Kept != nil {
-			u.recErr = u.recallRecords()
-		} else if u.recErr = s.scan(u); u.recErr != nil {
+			recalled, u.recErr = u.recallRecords()
+		}
+		if recalled || u.recErr != nil {
+			return
+		}
+		if u.recErr = s.scan(u); u.recErr != nil {
 			u.Recs = nil
 		}
 	})
