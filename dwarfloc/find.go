@@ -108,7 +108,8 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 			if !ok {
 				continue
 			}
-			s.resolvers, own.resolvers.used = &own.resolvers, 0
+			own.resolvers.next()
+			s.resolvers = &own.resolvers
 			if err := f(w.Worker, s); err != nil {
 				return err
 			}

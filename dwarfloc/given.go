@@ -25,14 +25,17 @@ func (s *Site) frameVariable() (v *Variable, err error) {
 
 func (s *Site) frame() (*Variable, error) {
 	cfa, steady, r, err := s.by.frame(s)
+	v := s.newVariable()
 	if err != nil || r.Code != reasons.None {
-		return given("frame", loc.Location{}, r), err
+		v.give("frame", loc.Location{}, r)
+		return v, err
 	}
-	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cmp.Or(steady, cfa)}, r), nil
+	v.give("frame", loc.Location{Kind: loc.KindValue, Expr: cmp.Or(steady, cfa)}, r)
+	return v, nil
 }
 
 func (debugInfo) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
-	ev := s.at().Evaluator()
+	ev := s.evaluator()
 	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == reasons.None && s.u.Body.IsGo() {
 		steady = ev.SteadyFrame(cfa)
 	}
@@ -79,12 +82,18 @@ func (s *Site) caller() (*Variable, error) {
 // given returns a Variable for something that is not a variable of the program, so that
 // callers need only one type.
 func given(name string, l loc.Location, r loc.Reason) *Variable {
-	v := &Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
+	v := new(Variable)
+	v.give(name, l, r)
+	return v
+}
+
+// give makes the variable what given returns.
+func (v *Variable) give(name string, l loc.Location, r loc.Reason) {
+	*v = Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
 	if r.Code == reasons.None {
 		v.Loc = l
 		v.Loc.Rule = rule.Given
 	}
-	return v
 }
 
 // memoryAt is inside.Memory.

@@ -24,26 +24,26 @@ type keptWays struct {
 	added map[int32][]byte // by record: those that are not in block
 }
 
-// keptWays returns the ways of a record's body, if they were found before.
-func (u *unit) keptWays(rec int32) (w body.Ways, ok bool) {
+// keptWays reads the ways of a record's body into w, whose memory it uses, if they were found before.
+func (u *unit) keptWays(rec int32, w *body.Ways) (ok bool) {
 	if !u.img.r.Index.Keeps() {
-		return w, false
+		return false
 	}
 	packed := u.kept.find(u, rec)
 	if packed == nil {
-		return w, false
+		return false
 	}
 	p := packedWays{bin.Reader{D: packed}}
-	p.next(&w)
+	p.next(w)
 	if p.b.Bad || p.b.P != len(packed) {
-		return body.Ways{}, false // they are found again
+		return false // they are found again
 	}
 	for i := range w.In {
 		if !u.img.r.Executable(w.In[i].Probe) {
-			return body.Ways{}, false
+			return false
 		}
 	}
-	return w, true
+	return true
 }
 
 // keepWays notes the ways of a record's body.

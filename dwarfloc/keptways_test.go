@@ -40,7 +40,7 @@ func TestKeptWays(t *testing.T) {
 	}
 	known := func(sites []*Site) (n int) {
 		for _, s := range sites {
-			if _, ok := s.u.keptWays(s.spot.Rec); ok && s.Kind == SiteInline {
+			if s.Kind == SiteInline && s.u.keptWays(s.spot.Rec, new(body.Ways)) {
 				n++
 			}
 		}

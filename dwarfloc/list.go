@@ -217,7 +217,8 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 		if !ok {
 			continue // List has found it, so it is there
 		}
-		s.resolvers, own.resolvers.used = &own.resolvers, 0
+		own.resolvers.next()
+		s.resolvers = &own.resolvers
 		if err := s.by.describe(s); err != nil {
 			return err
 		}
@@ -241,13 +242,14 @@ func (l *dwarfList) findWays(u *unit) error {
 	defer u.ForgetRows()
 	var c *body.Code
 	packed := []byte{}
+	var none, ways body.Ways
 	for _, at := range l.byUnit[l.from[u.Number]:l.from[u.Number+1]] {
-		var ways body.Ways
-		if u.Recs[at.rec].Flags&index.Inlined != 0 {
-			var err error
-			if ways, err = u.waysOf(at.rec, &c); err != nil {
-				return err
-			}
+		if u.Recs[at.rec].Flags&index.Inlined == 0 {
+			packed = appendWays(packed, &none)
+			continue
+		}
+		if err := u.waysOf(at.rec, &c, &ways); err != nil {
+			return err
 		}
 		packed = appendWays(packed, &ways)
 	}

@@ -58,7 +58,7 @@ func (at *visible) read() error {
 	if err := at.scope(&at.here, e, resolve.PlacedBlocks); err != nil {
 		return err
 	}
-	at.ev = s.at().Evaluator()
+	at.ev = s.evaluator()
 	return nil
 }
 

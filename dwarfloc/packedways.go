@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -89,17 +90,18 @@ func (p *packedWays) next(w *body.Ways) {
 		return last
 	}
 	for _, ways := range [...]*[]body.Way{&w.In, &w.Out} {
-		*ways = (*ways)[:0]
-		for range p.count() {
+		n := int(p.count())
+		*ways = slices.Grow((*ways)[:0], n)[:n]
+		for i := range *ways {
+			x := &(*ways)[i]
 			flags := p.b.U8()
-			x := body.Way{Again: flags&packedAgain != 0}
+			x.Again, x.Before = flags&packedAgain != 0, x.Before[:0]
 			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
 			if flags&packedBefore != 0 {
 				for range p.count() {
 					x.Before = append(x.Before, address())
 				}
 			}
-			*ways = append(*ways, x)
 		}
 	}
 }

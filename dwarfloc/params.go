@@ -19,7 +19,7 @@ func (s *Site) Params() (out []*Variable, err error) {
 }
 
 func (debugInfo) params(s *Site) ([]*Variable, error) {
-	r := s.resolvers.next()
+	r := s.resolver()
 	s.setSpot(&r.spot)
 	n, err := r.params.Read(&r.spot)
 	if err != nil {
@@ -39,22 +39,82 @@ func (debugInfo) params(s *Site) ([]*Variable, error) {
 	return r.out, err
 }
 
-// resolvers are those of one goroutine, for what one callback asks: the parameters of a site,
-// and of copies of it at other ways. They cannot share a resolver's memory.
+// resolvers are those of one goroutine, for what one callback asks: the parameters of a site, and of copies of it at other ways, which
+// are here too. They cannot share a resolver's memory.
 type resolvers struct {
-	all  []*resolver
+	params     pool[resolver]
+	evaluators pool[resolve.Evaluator]
+	spots      pool[resolve.Spot]
+	copies     pool[Site]
+	vars       pool[Variable] // that are no parameters
+}
+
+// next makes them ready for the next site.
+func (r *resolvers) next() {
+	r.params.used, r.evaluators.used, r.spots.used, r.copies.used, r.vars.used = 0, 0, 0, 0, 0
+}
+
+// pool is memory for what is made anew for each site.
+type pool[T any] struct {
+	all  []*T
 	used int
 }
 
-// next returns a resolver that has not been used since the last site.
-func (r *resolvers) next() *resolver {
-	if r == nil {
+// next returns one that has not been used since the last site.
+func (p *pool[T]) next() *T {
+	if p.used++; p.used > len(p.all) {
+		p.all = append(p.all, new(T))
+	}
+	return p.all[p.used-1]
+}
+
+func (s *Site) resolver() *resolver {
+	if s.resolvers == nil {
 		return new(resolver)
 	}
-	if r.used++; r.used > len(r.all) {
-		r.all = append(r.all, new(resolver))
+	return s.resolvers.params.next()
+}
+
+// evaluator returns one for the site.
+func (s *Site) evaluator() *resolve.Evaluator {
+	if s.resolvers == nil {
+		return s.at().Evaluator()
 	}
-	return r.all[r.used-1]
+	ev := s.resolvers.evaluators.next()
+	ev.Begin(s.at())
+	return ev
+}
+
+// at returns the spot at which the site's variables are resolved.
+func (s *Site) at() *resolve.Spot {
+	var at *resolve.Spot
+	if s.resolvers == nil {
+		at = new(resolve.Spot)
+	} else {
+		at = s.resolvers.spots.next()
+	}
+	s.setSpot(at)
+	return at
+}
+
+// newVariable returns memory for a variable at the site that is no parameter.
+func (s *Site) newVariable() *Variable {
+	if s.resolvers == nil {
+		return new(Variable)
+	}
+	return s.resolvers.vars.next()
+}
+
+// copied returns a copy of the site.
+func (s *Site) copied() *Site {
+	var at *Site
+	if s.resolvers == nil {
+		at = new(Site)
+	} else {
+		at = s.resolvers.copies.next()
+	}
+	*at = *s
+	return at
 }
 
 // resolver keeps the memory of a site's parameters for the next site. The zero value is ready to use, by one goroutine.

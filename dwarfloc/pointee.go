@@ -29,5 +29,5 @@ func (debugInfo) pointee(s *Site, target uint64) (*Variable, error) {
 		return nil, err
 	}
 	x.Pointee = true
-	return s.variable(&x, s.at().Evaluator())
+	return s.variable(&x, s.evaluator())
 }

@@ -31,7 +31,8 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 			return v, err
 		}
 	}
-	v := &Variable{Name: "$retval", Role: RoleGiven, Type: types.VoidType, Entries: 1}
+	v := s.newVariable()
+	*v = Variable{Name: "$retval", Role: RoleGiven, Type: types.VoidType, Entries: 1}
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err

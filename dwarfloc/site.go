@@ -245,13 +245,6 @@ func (s *Site) here() resolve.Place {
 	return resolve.Place{Addr: s.Addr, View: s.View}
 }
 
-// at returns the spot at which the site's variables are resolved.
-func (s *Site) at() *resolve.Spot {
-	at := new(resolve.Spot)
-	s.setSpot(at)
-	return at
-}
-
 // setSpot makes a spot that at which the site's variables are resolved.
 func (s *Site) setSpot(at *resolve.Spot) {
 	*at = s.spot
@@ -322,6 +315,7 @@ func (s *Site) FileOffset() (uint64, error) { return s.Image.file.FileOffset(s.A
 // several goroutines, and all of its fields are set.
 func (s *Site) keptCopy() (*Site, error) {
 	c := *s
+	c.before = slices.Clone(s.before)
 	c.keep()
 	return &c, c.by.describe(&c)
 }

@@ -27,8 +27,7 @@ func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, err
 			if s.Kind != SiteInline {
 				continue
 			}
-			ok := false
-			if out[k], ok = s.u.keptWays(s.spot.Rec); !ok {
+			if !s.u.keptWays(s.spot.Rec, &out[k]) {
 				ask, at = append(ask, s), append(at, k)
 			}
 		}
@@ -59,20 +58,23 @@ func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
 	return w, err
 }
 
-// waysOf returns the ways of a record's body. last is the code that was followed last, in the unit, whose memory is used again.
-func (u *unit) waysOf(rec int32, last **body.Code) (body.Ways, error) {
-	if w, ok := u.keptWays(rec); ok {
-		return w, nil
+// waysOf sets w, whose memory it uses, to the ways of a record's body. last is the code that was followed last, in the unit, whose memory
+// is used again.
+func (u *unit) waysOf(rec int32, last **body.Code, w *body.Ways) error {
+	if u.keptWays(rec, w) {
+		return nil
 	}
 	if top := u.Body.Outermost(rec); *last == nil || (*last).Top != top {
 		if *last == nil {
 			*last = new(body.Code)
 		}
 		if _, err := u.Body.CodeIn(*last, top); err != nil {
-			return body.Ways{}, err
+			return err
 		}
 	}
-	return u.findWays(*last, rec)
+	found, err := u.findWays(*last, rec)
+	*w = found
+	return err
 }
 
 // eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
@@ -211,10 +213,11 @@ func (s *Site) waysOut(w *body.Ways) []*Site {
 
 // through returns a copy of a site at a way.
 func (s *Site) through(w *body.Way, n, of int) *Site {
-	at := s.elsewhere(w.Addr, w.View, resolve.Place{})
+	addr, view, state := w.Addr, w.View, resolve.Place{}
 	if w.Probe != w.Addr || w.View == body.LastView {
-		at = s.elsewhere(w.Probe, 0, resolve.Place{Addr: w.Addr, View: w.View})
+		addr, view, state = w.Probe, 0, resolve.Place{Addr: w.Addr, View: w.View}
 	}
+	at := s.elsewhere(addr, view, state)
 	at.Way.Number, at.Way.Of, at.Way.Again, at.before = n+1, of, w.Again, w.Before
 	return at
 }
@@ -222,12 +225,12 @@ func (s *Site) through(w *body.Way, n, of int) *Site {
 // elsewhere returns a copy of a site for a probe at another link-time address and view. state is
 // where its variables are resolved, if not there.
 func (s *Site) elsewhere(addr, view uint64, state resolve.Place) *Site {
-	at := *s
+	at := s.copied()
 	at.Addr, at.View, at.state = addr, view, state
 	if at.described {
 		at.describeAddress()
 	}
-	return &at
+	return at
 }
 
 // beforeWay is inside.Before.
@@ -270,6 +273,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 		u := img.of(x.Unit)
 		var c *body.Code
 		var s Site
+		var ways body.Ways
 		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
@@ -287,8 +291,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 			if !ok {
 				continue
 			}
-			ways, err := u.waysOf(int32(j), &c)
-			if err != nil {
+			if err := u.waysOf(int32(j), &c, &ways); err != nil {
 				return err
 			}
 			if err := f(w.Worker, &s, &ways); err != nil {

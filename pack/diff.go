@@ -200,7 +200,7 @@ func values(s *packfile.Site, a *arch.Arch, texts map[*loc.Expr]string) string {
 }
 
 func withoutAddresses(e *loc.Expr) *loc.Expr {
-	c := cloneExpr(e)
+	c := packfile.CloneExpr(e)
 	c.Walk(func(x *loc.Expr) {
 		if x.Op == ops.Addr {
 			x.K = 0

@@ -88,8 +88,8 @@ func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t 
 		return nil, nil, nil, err
 	}
 	t = newTypes(of)
-	pw := packfile.NewWriter(facts)
-	if err := readSites(ctx, img, o, t, kernel, pw); err != nil {
+	pw, err := readSites(ctx, img, o, t, facts)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	t.settle()
@@ -159,26 +159,27 @@ func orderOf(img *dwarfloc.Image) binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// readSites adds all sites.
-func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable, kernel bool, w *packfile.Writer) error {
+// readSites returns a writer with all sites.
+func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable, facts packfile.Facts) (*packfile.Writer, error) {
 	r := &reader{img: img, types: t}
 	var err error
-	if kernel {
+	if facts.Kernel {
 		if r.causes, err = attachable.New(img); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if r.before, err = known(img); err != nil {
-		return err
+		return nil, err
 	}
 	list, err := inside.List(img, ctx, o.Match, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	total := list.Len()
+	w := packfile.NewWriter(facts, total)
 	done := make([]int, runtime.GOMAXPROCS(0))
 	sites := make([]packfile.Site, runtime.GOMAXPROCS(0))
-	return inside.EachOf(list, ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
+	return w, inside.EachOf(list, ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
 		x := &sites[worker]
 		if err := r.site(s, ways, x); err != nil {
 			return err

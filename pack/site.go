@@ -71,13 +71,18 @@ func (r *reader) bad(s *dwarfloc.Site) (string, error) {
 	return strings.TrimPrefix(text, fmt.Sprintf("%#x: ", s.Addr)), nil
 }
 
-// site reads a site into out.
+// site reads a site into out, whose memory it uses.
 func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err error) {
-	*out = packfile.Site{
-		Function: &packfile.Function{Name: s.Function}, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
-		AfterPrologue: s.AfterPrologue, LocalEntry: s.LocalEntry, CallFile: s.CallFile, CallLine: s.CallLine,
-	}
 	f := out.Function
+	if f == nil {
+		f = new(packfile.Function)
+	}
+	*f = packfile.Function{Name: s.Function, Params: f.Params[:0]}
+	*out = packfile.Site{
+		Function: f, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
+		AfterPrologue: s.AfterPrologue, LocalEntry: s.LocalEntry, CallFile: s.CallFile, CallLine: s.CallLine,
+		Callers: out.Callers[:0], Values: packfile.Values{Params: out.Values.Params[:0]}, Ways: packfile.Ways{In: out.Ways.In[:0], Out: out.Ways.Out[:0]},
+	}
 	if f.Qualified, err = s.QualifiedName(); err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err e
 	if out.BadInstruction, err = r.bad(s); err != nil {
 		return err
 	}
-	if out.Values, err = r.values(s, f); err != nil {
+	if err = r.values(s, f, &out.Values); err != nil {
 		return err
 	}
 	if s.AfterPrologue {
@@ -125,35 +130,35 @@ func (r *reader) refused(s *dwarfloc.Site) string {
 	return ""
 }
 
-// values reads the values of the site's function, and into f, if it is not nil, its parameters.
-func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Values, err error) {
+// values reads the values of the site's function into out, whose memory it uses, and into f, if it is not nil, its parameters.
+func (r *reader) values(s *dwarfloc.Site, f *packfile.Function, out *packfile.Values) error {
 	params, err := s.Params()
 	if err != nil {
-		return out, err
+		return err
 	}
 	for _, v := range params {
 		typ, err := r.types.of(v.Type)
 		if err != nil {
-			return out, err
+			return err
 		}
 		if f != nil {
 			f.Params = append(f.Params, packfile.Param{Name: v.Name, Type: typ})
 		}
 		x, err := r.value(v)
 		if err != nil {
-			return out, err
+			return err
 		}
 		out.Params = append(out.Params, x)
 	}
 	frame, err := inside.Frame(s)
 	if err != nil {
-		return out, err
+		return err
 	}
 	if out.Frame, err = r.value(frame); err != nil {
-		return out, err
+		return err
 	}
 	out.Result, err = r.result(s)
-	return out, err
+	return err
 }
 
 // result reads $retval at a site.
@@ -171,33 +176,13 @@ func (r *reader) result(s *dwarfloc.Site) (out packfile.Value, err error) {
 }
 
 func (r *reader) value(v *dwarfloc.Variable) (packfile.Value, error) {
-	x := packfile.Value{Loc: cloneLoc(&v.Loc), Reason: r.reason(v.Reason), Entries: v.Entries, LowBit: v.LowBit}
+	x := packfile.Value{Loc: v.Loc, Reason: r.reason(v.Reason), Entries: v.Entries, LowBit: v.LowBit}
 	if v.Loc.Kind != loc.KindImplicitPointer {
 		return x, nil
 	}
 	p, err := r.pointee(v, 0)
 	x.Pointee = p
 	return x, err
-}
-
-// cloneLoc copies a location: the memory of a site's parameters is used for the next site.
-func cloneLoc(l *loc.Location) loc.Location {
-	c := *l
-	c.Expr, c.Bytes = cloneExpr(l.Expr), slices.Clone(l.Bytes)
-	c.Pieces = slices.Clone(l.Pieces)
-	for i := range c.Pieces {
-		c.Pieces[i].Loc = cloneLoc(&c.Pieces[i].Loc)
-	}
-	return c
-}
-
-func cloneExpr(e *loc.Expr) *loc.Expr {
-	if e == nil {
-		return nil
-	}
-	c := *e
-	c.A, c.B, c.C = cloneExpr(e.A), cloneExpr(e.B), cloneExpr(e.C)
-	return &c
 }
 
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
@@ -225,7 +210,7 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 	if err != nil {
 		return nil, err
 	}
-	p := &packfile.Pointee{Name: to.Name, Type: typ, Loc: cloneLoc(&to.Loc), Reason: r.reason(to.Reason)}
+	p := &packfile.Pointee{Name: to.Name, Type: typ, Loc: to.Loc, Reason: r.reason(to.Reason)}
 	if to.Loc.Kind == loc.KindImplicitPointer && depth < maxPointees {
 		p.Pointee, err = r.pointee(to, depth+1)
 	}
@@ -247,12 +232,12 @@ func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error 
 		x := way(&w.In[i])
 		x.Symbol, x.Offset = in[i].Symbol, in[i].Offset
 		if x.Addr != s.Addr || x.View != s.View || x.Probe != s.Addr {
-			v, err := r.values(in[i], nil)
-			if err != nil {
+			v := new(packfile.Values)
+			if err := r.values(in[i], nil, v); err != nil {
 				return err
 			}
-			if !sameValues(&v, &out.Values) {
-				x.Values = &v
+			if !sameValues(v, &out.Values) {
+				x.Values = v
 			}
 		}
 		if x.Probe != s.Addr {
@@ -293,22 +278,22 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 	switch {
 	case errors.Is(err, refusals.ErrUnwinding), errors.Is(err, refusals.ErrMovingStack):
 		text := err.Error()
-		out.Ways = packfile.Ways{Known: true, Unknown: text[strings.Index(text, ": ")+2:]}
+		out.Ways.Known, out.Ways.Unknown = true, text[strings.Index(text, ": ")+2:]
 		return nil
 	case err != nil || !moved:
 		return err
 	}
 	out.Ways.Known = true
 	for _, end := range at {
-		v, err := r.values(end, nil)
-		if err != nil {
+		v := new(packfile.Values)
+		if err := r.values(end, nil, v); err != nil {
 			return err
 		}
 		bad, err := r.bad(end)
 		if err != nil {
 			return err
 		}
-		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: end.Addr, Probe: end.Addr, Symbol: end.Symbol, Offset: end.Offset, Again: inside.Jumps(end), Refused: bad, Values: &v})
+		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: end.Addr, Probe: end.Addr, Symbol: end.Symbol, Offset: end.Offset, Again: inside.Jumps(end), Refused: bad, Values: v})
 	}
 	return nil
 }

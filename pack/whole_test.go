@@ -18,6 +18,27 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
+// copied returns a value that shares no memory with another one, which has exported fields alone.
+func copied(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	switch {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(copied(v.Elem()))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			out.Field(i).Set(copied(v.Field(i)))
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() { // nil if it is empty
+			out.Set(reflect.Append(out, copied(v.Index(i))))
+		}
+	default:
+		out.Set(v)
+	}
+	return out
+}
+
 // whole writes a pack and compares all of it with what was put into it.
 func whole(t *testing.T, img *dwarfloc.Image, match dwarfloc.Matcher) {
 	t.Helper()
@@ -30,7 +51,7 @@ func whole(t *testing.T, img *dwarfloc.Image, match dwarfloc.Matcher) {
 	o := Options{Match: match, seen: func(i int, s *packfile.Site) {
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, put{i, *s})
+		all = append(all, put{i, copied(reflect.ValueOf(s)).Elem().Interface().(packfile.Site)})
 	}}
 	file, types, sum, err := write(context.Background(), img, o)
 	if err != nil {

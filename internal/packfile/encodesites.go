@@ -289,11 +289,11 @@ func (x *blockEncoder) plainWays(s *written) bool {
 
 func (x *blockEncoder) selfOnly(s *written) bool {
 	w := s.ways
-	if len(w.In) != 1 {
+	if len(w.In) != 1 || s.wayValues[0] != nil {
 		return false
 	}
 	y := &w.In[0]
-	return y.Addr == s.addr && y.View == s.view && y.Probe == s.addr && !y.Again && len(y.Before) == 0 && y.Values == nil && y.Symbol == s.symbolName && y.Offset == s.offset
+	return y.Addr == s.addr && y.View == s.view && y.Probe == s.addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.symbolName && y.Offset == s.offset
 }
 
 // symbolOf reports whether a way's symbol is the one that the block has for it.

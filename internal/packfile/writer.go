@@ -24,6 +24,7 @@ type Writer struct {
 	tuples  interned[[]int32] // values of parameters
 	chains  interned[chain]
 	key     []byte
+	list    []int32 // memory of valuesOf
 }
 
 // interned numbers equal things.
@@ -69,11 +70,14 @@ type written struct {
 // wrote is Values with numbers.
 type wrote struct{ tuple, frame, result int32 }
 
-// NewWriter returns a writer of a pack without sites.
-func NewWriter(facts Facts) *Writer { return &Writer{facts: facts} }
+// NewWriter returns a writer of a pack without sites, of which so many will be added.
+func NewWriter(facts Facts, sites int) *Writer {
+	return &Writer{facts: facts, sites: make([]written, 0, sites)}
+}
 
 // Add adds a site. at orders sites as their entries in the debug information are. Several goroutines may call it. s.In
-// is such a number too, of the function that contains the code; s.Of can be any that tells functions apart.
+// is such a number too, of the function that contains the code; s.Of can be any that tells functions apart. Nothing of s is kept
+// but its texts.
 func (w *Writer) Add(at uint64, s *Site) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,19 +105,30 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	x.tuple, x.frame, x.result = v.tuple, v.frame, v.result
 	if s.Inline || s.Ways.Known {
 		ways := s.Ways
+		ways.In, ways.Out = cloneWays(s.Ways.In), cloneWays(s.Ways.Out)
 		x.ways = &ways
 		w.wayTexts(&ways)
 		x.wayValues = make([]*wrote, len(ways.In))
 		for i := range ways.In {
-			if y := ways.In[i].Values; y != nil {
-				if x.wayValues[i], err = w.valuesOf(y); err != nil {
+			if y := &ways.In[i].Values; *y != nil {
+				v, err := w.valuesOf(*y)
+				if err != nil {
 					return err
 				}
+				x.wayValues[i], *y = &v, nil
 			}
 		}
 	}
 	w.sites = append(w.sites, x)
 	return nil
+}
+
+func cloneWays(ways []Way) []Way {
+	ways = slices.Clone(ways)
+	for i := range ways {
+		ways[i].Before = slices.Clone(ways[i].Before)
+	}
+	return ways
 }
 
 // wayTexts notes the texts of ways, which are numbered when all are known.
@@ -131,6 +146,9 @@ func (w *Writer) wayTexts(x *Ways) {
 }
 
 func (w *Writer) text(s string) int32 {
+	if id, known := w.strings.ids[s]; known {
+		return id
+	}
 	return w.strings.add([]byte(s), func() string { return s })
 }
 
@@ -148,28 +166,26 @@ func (w *Writer) function(f *Function) int32 {
 	return w.funs.add(k, func() *Function { c := *f; c.Params = slices.Clone(f.Params); return &c })
 }
 
-func (w *Writer) valuesOf(v *Values) (*wrote, error) {
-	list := make([]int32, len(v.Params))
+func (w *Writer) valuesOf(v *Values) (out wrote, err error) {
+	w.list = w.list[:0]
 	for i := range v.Params {
 		n, err := w.value(&v.Params[i])
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		list[i] = n
+		w.list = append(w.list, n)
 	}
-	out := new(wrote)
-	var err error
 	if out.frame, err = w.value(&v.Frame); err != nil {
-		return nil, err
+		return out, err
 	}
 	if out.result, err = w.value(&v.Result); err != nil {
-		return nil, err
+		return out, err
 	}
 	w.key = w.key[:0]
-	for _, n := range list {
+	for _, n := range w.list {
 		w.key = binary.AppendUvarint(w.key, uint64(n))
 	}
-	out.tuple = w.tuples.add(w.key, func() []int32 { return list })
+	out.tuple = w.tuples.add(w.key, func() []int32 { return slices.Clone(w.list) })
 	return out, nil
 }
 
@@ -180,7 +196,36 @@ func (w *Writer) value(v *Value) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.values.add(w.key, func() *Value { c := *v; return &c }), nil
+	return w.values.add(w.key, func() *Value {
+		c := *v
+		c.Loc = cloneLoc(&v.Loc)
+		for p := &c.Pointee; *p != nil; p = &(*p).Pointee {
+			to := **p
+			to.Loc = cloneLoc(&to.Loc)
+			*p = &to
+		}
+		return &c
+	}), nil
+}
+
+func cloneLoc(l *loc.Location) loc.Location {
+	c := *l
+	c.Expr, c.Bytes = CloneExpr(l.Expr), slices.Clone(l.Bytes)
+	c.Pieces = slices.Clone(l.Pieces)
+	for i := range c.Pieces {
+		c.Pieces[i].Loc = cloneLoc(&c.Pieces[i].Loc)
+	}
+	return c
+}
+
+// CloneExpr returns a copy of an expression that shares nothing with it.
+func CloneExpr(e *loc.Expr) *loc.Expr {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.A, c.B, c.C = CloneExpr(e.A), CloneExpr(e.B), CloneExpr(e.C)
+	return &c
 }
 
 // Finish returns the section. final, if it is not nil, returns the number that a type has in the pack; it is called in an
