@@ -3,7 +3,9 @@ package sealed
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -12,7 +14,8 @@ import (
 // all of its bytes is not compressed.
 
 var packer = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
+		zstd.WithWindowSize(PageSize), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -32,6 +35,20 @@ func compress(page []byte) []byte {
 		return c
 	}
 	return page
+}
+
+// compressAll compresses each of the pages, on all processors.
+func compressAll(pages [][]byte) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(pages)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(pages)); i = next.Add(1) - 1 {
+				pages[i] = compress(pages[i])
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // decompress fills a page.

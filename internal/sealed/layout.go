@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // A section is a header of fixed size, a table of pages, and the pages: parts, which follow each other, cut into pieces
@@ -76,18 +77,15 @@ func (k *Kind) Assemble(facts []byte, parts []Data) []byte {
 		le.PutUint32(b[AtParts+8*i:], uint32(len(p.Bytes)))
 		le.PutUint32(b[AtParts+8*i+4:], uint32(p.Records))
 	}
-	body := bytes.Join(bodies, nil)
-	var stored []byte
-	for p := 0; p < len(body); p += PageSize {
-		page := body[p:min(p+PageSize, len(body))]
-		if !k.Mapped {
-			page = compress(page)
-		}
+	pages := slices.Collect(slices.Chunk(bytes.Join(bodies, nil), PageSize))
+	if !k.Mapped {
+		compressAll(pages)
+	}
+	for _, page := range pages {
 		b = le.AppendUint32(b, uint32(len(page)))
 		b = le.AppendUint32(b, Sum(page))
-		stored = append(stored, page...)
 	}
-	b = append(b, stored...)
+	b = append(b, bytes.Join(pages, nil)...)
 	le.PutUint64(b[atSize:], uint64(len(b)))
 	Seal(b)
 	return b
