@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,7 +14,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"prolog-dump": func() { os.Exit(run(os.Args[1:])) }, withoutBPF: runWithoutBPF})
+	testscript.Main(m, map[string]func(){
+		"prolog-dump": func() { os.Exit(run(os.Args[1:])) }, withoutBPF: runWithoutBPF, "prolog-dump-counting": runCounting,
+	})
+}
+
+// runCounting is the tool, and then prints how many bytes it has allocated: measure gate runs it.
+func runCounting() {
+	status := run(os.Args[1:])
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Fprintf(os.Stderr, "allocated %d\n", m.TotalAlloc)
+	os.Exit(status)
 }
 
 // TestScripts runs the tool as a user would: testdata/*.txtar. The images of

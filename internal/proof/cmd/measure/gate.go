@@ -18,7 +18,11 @@ type gateQuestion struct {
 	args []string // after the image
 	kept bool     // with an index that earlier questions have left
 	pack bool     // to a pack
+	own  bool     // args name the image; it is skipped where it cannot be asked
 }
+
+// libc is a library with many small functions. Its debug information has to be installed, and tracing needs root.
+const libc = "/lib/x86_64-linux-gnu/libc.so.6"
 
 var gateQuestions = []gateQuestion{
 	{name: "get_page page, cold", args: []string{"get_page page"}},
@@ -33,12 +37,13 @@ var gateQuestions = []gateQuestion{
 	{name: "coverage, kept", args: []string{"coverage"}, kept: true},
 	{name: "get_page page, pack", args: []string{"get_page page"}, pack: true},
 	{name: "kmalloc size, pack", args: []string{"kmalloc size"}, pack: true},
+	{name: "trace s* of libc, on and off", args: []string{"trace", "-q", "-x", libc, "s*", "--", "true"}, own: true, kept: true},
 }
 
 // gateFile has the commit that the gate compares with, and what it measured before.
 const gateFile = "bench/gate.json"
 
-// gateLimit is how many times the base's time and memory a question may take.
+// gateLimit is how many times the base's time, memory and allocations a question may take.
 const gateLimit = 1.10
 
 // gateHistory is the contents of gateFile.
@@ -47,7 +52,7 @@ type gateHistory struct {
 	Entries []gateEntry `json:"entries"`
 }
 
-// gateEntry is what was measured at a commit: times and memory as multiples of the base's.
+// gateEntry is what was measured at a commit, as multiples of the base's.
 type gateEntry struct {
 	Commit    string               `json:"commit"`
 	Base      string               `json:"base"`
@@ -55,18 +60,23 @@ type gateEntry struct {
 }
 
 type gateRatio struct {
-	CPU    float64 `json:"cpu"`
-	Memory float64 `json:"memory"`
+	CPU       float64 `json:"cpu"`
+	Memory    float64 `json:"memory"`              // peak
+	Allocated float64 `json:"allocated,omitempty"` // in all; 0 if it is not known
 }
+
+func (r gateRatio) worst() float64 { return max(r.CPU, r.Memory, r.Allocated) }
 
 // gateTool is one of the two tools.
 type gateTool struct {
 	path, cache string
+	counting    string    // the test binary of the tool, which counts what is allocated; "" if the commit has none
 	cpu, memory []float64 // of the question that is asked: seconds, MB
+	allocated   float64   // MB
 }
 
 // measureGate asks questions of this commit's tool and of an earlier one's, in turn, and fails if one takes more than gateLimit times as
-// much processor time or memory as before.
+// much processor time or memory as before, or allocates more.
 //
 //	gate -k VMLINUX
 func measureGate() {
@@ -119,16 +129,22 @@ func gate(kernel, base string, pairs int, write bool) error {
 		return err
 	}
 	entry := gateEntry{Commit: strings.TrimSpace(string(head)), Base: base, Questions: make(map[string]gateRatio)}
-	fmt.Printf("| question | processor time, s, at %s | now | times | memory, MB, then | now | times |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n", base)
+	fmt.Printf("| question | processor time, s, at %s | now | times | memory, MB, then | now | times | allocated, MB, then | now | times |\n", base)
+	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	var worse []string
 	for _, q := range gateQuestions {
+		if q.own && tools[1].run(q.args...) != nil {
+			fmt.Printf("| %s | cannot be asked here | | | | | | | | |\n", q.name)
+			continue
+		}
 		ratio, err := q.measure(tools, kernel, pairs)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		entry.Questions[q.name] = ratio
-		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f |\n", q.name, median(tools[0].cpu), median(tools[1].cpu), ratio.CPU, median(tools[0].memory), median(tools[1].memory), ratio.Memory)
-		if ratio.CPU > gateLimit || ratio.Memory > gateLimit {
+		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f | %.1f | %.1f | %.2f |\n", q.name, median(tools[0].cpu), median(tools[1].cpu), ratio.CPU,
+			median(tools[0].memory), median(tools[1].memory), ratio.Memory, tools[0].allocated, tools[1].allocated, ratio.Allocated)
+		if ratio.worst() > gateLimit {
 			worse = append(worse, q.name)
 		}
 	}
@@ -162,8 +178,56 @@ func gateTools(dir, base string) ([]*gateTool, error) {
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
+		if err := tools[i].buildCounting(at); err != nil {
+			return nil, err
+		}
 	}
 	return tools, nil
+}
+
+// counting is the name by which a test binary of the tool is the tool that counts what it allocates: see cmd/prolog-dump/script_test.go.
+const counting = "prolog-dump-counting"
+
+// buildCounting builds the tool's test binary, if it counts.
+func (t *gateTool) buildCounting(at string) error {
+	dir := t.path + "-counting"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, counting)
+	build := exec.Command("go", "test", "-c", "-o", path, "./cmd/prolog-dump")
+	build.Dir = at
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if _, err := countedBy(exec.Command(path, "--version")); err == nil {
+		t.counting = path
+	}
+	return nil
+}
+
+// countedBy runs a tool that counts what it allocates, and returns the number of bytes.
+func countedBy(cmd *exec.Cmd) (bytes uint64, err error) {
+	var text strings.Builder
+	cmd.Stderr = &text
+	if err := cmd.Run(); err != nil {
+		return 0, err
+	}
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	_, err = fmt.Sscanf(lines[len(lines)-1], "allocated %d", &bytes)
+	return bytes, err
+}
+
+// count runs the tool that counts.
+func (t *gateTool) count(args ...string) error {
+	if t.allocated = 0; t.counting == "" {
+		return nil
+	}
+	cmd := exec.Command(t.counting, args...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.cache)
+	n, err := countedBy(cmd)
+	t.allocated = float64(n) / 1e6
+	return err
 }
 
 // mostRounds is how often a question is measured again before it is said to be slower: other work on the machine makes single rounds slow.
@@ -173,6 +237,8 @@ const mostRounds = 4
 func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (ratio gateRatio, err error) {
 	args := func(t *gateTool) []string {
 		switch {
+		case q.own:
+			return q.args
 		case q.pack:
 			return append([]string{"-k", t.pack()}, q.args...)
 		case q.kept:
@@ -187,6 +253,9 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 				return ratio, err
 			}
 		}
+		if err := t.count(args(t)...); err != nil {
+			return ratio, err
+		}
 	}
 	for range mostRounds {
 		for i := range pairs {
@@ -196,10 +265,13 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 				}
 			}
 		}
-		ratio = gateRatio{median(tools[1].cpu) / median(tools[0].cpu), median(tools[1].memory) / max(median(tools[0].memory), 1)}
-		if ratio.CPU <= gateLimit && ratio.Memory <= gateLimit {
+		ratio = gateRatio{CPU: median(tools[1].cpu) / median(tools[0].cpu), Memory: median(tools[1].memory) / max(median(tools[0].memory), 1)}
+		if ratio.worst() <= gateLimit {
 			break
 		}
+	}
+	if tools[0].allocated > 0 {
+		ratio.Allocated = tools[1].allocated / tools[0].allocated
 	}
 	return ratio, nil
 }
