@@ -121,18 +121,14 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 	if err := checkArgs(p.Image, p.Definition); err != nil {
 		return err
 	}
-	for i := range p.Sites {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	err := p.eachSite(ctx, o.Progress, func(s *Site) (err error) {
+		if s.Args, err = arguments(s, p.Definition, o); err == nil {
+			s.If, err = conditions(s, p.Definition, o)
 		}
-		s := &p.Sites[i]
-		var err error
-		if s.Args, err = arguments(s, p.Definition, o); err != nil {
-			return err
-		}
-		if s.If, err = conditions(s, p.Definition, o); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if err := p.beforeLoops(); err != nil {
 		return err

@@ -109,6 +109,8 @@ type Options struct {
 	CountMissing bool
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
+	// Progress, if not nil, is called by New with the number of sites that have been resolved, by several goroutines at once.
+	Progress func(done, total int)
 
 	registers *arch.Arch                   // the image's, as the kernel has them
 	moves     bool                         // the image is loaded at another address in each process
