@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -85,5 +86,32 @@ func TestHTMLHostile(t *testing.T) {
 	text := page(t, img, "* $params")
 	if n := strings.Count(text, "</script>"); n != 1 || strings.Contains(text, "<img") || !strings.Contains(text, `\u003cimg`) {
 		t.Errorf("%d ends of scripts", n)
+	}
+}
+
+// TestHTMLLarge: the page of more sites than it has room for counts all, and has some of them, with their instances.
+func TestHTMLLarge(t *testing.T) {
+	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
+	def, err := probe.Parse("my_func_* $params")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.New(t.Context(), img, def, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(p.Sites) < 100_000 {
+		p.Sites = append(p.Sites, p.Sites...)
+	}
+	var b bytes.Buffer
+	if err := export.HTML(&b, p, nil); err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Count(b.String(), `"place":`)
+	if all := fmt.Sprintf(`"probes":%d,`, len(p.Sites)); b.Len() > 20_000_000 || b.Len() < 8_000_000 || rows >= len(p.Sites) || !strings.Contains(b.String(), all) {
+		t.Errorf("%d bytes, %d of %d rows", b.Len(), rows, len(p.Sites))
+	}
+	if out := testenv.Browser(t, b.String()); !strings.Contains(out, fmt.Sprintf("the table has %d of %d, chosen evenly", rows, len(p.Sites))) {
+		t.Errorf("the page does not say what it leaves out")
 	}
 }

@@ -114,7 +114,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	// If another program is attached, it is no error that one is not. It is said below.
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.End, Progress: screen.ShowAttaching(), None: len(c.Definitions) > 1})
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.End, Progress: screen.Counting("attaching"), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}

@@ -27,7 +27,7 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 		}
 	}
 	if screen.OnTerminal() {
-		o.Progress = screen.Progress("indexing", progressbar.OptionShowBytes(true))
+		o.Progress = screen.Progress("reading", progressbar.OptionShowBytes(true))
 	}
 	img, err := (*dwarfloc.Image)(nil), error(nil)
 	if d := s.archived[path]; d != nil {

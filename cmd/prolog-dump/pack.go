@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -153,10 +152,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if err != nil {
 		return err
 	}
-	if screen.OnTerminal() {
-		show := screen.Progress("reading sites", progressbar.OptionShowCount())
-		po.Progress = func(done, total int) { show(uint64(done), uint64(total)) }
-	}
+	po.Progress = screen.Counting("reading sites")
 	var sum *pack.Summary
 	err = replace(path, func(f io.Writer) (err error) {
 		if sum, err = pack.Write(ctx, img, po, f); err == nil && sum.Sites == 0 {

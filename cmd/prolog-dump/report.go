@@ -20,9 +20,10 @@ func reportCommand(s *settings) *cobra.Command {
 		Use:   "report 'FUNC ARG...' | -i FILE",
 		Short: "Write a page for a browser: coverage and sites, or what was recorded",
 		Long: `report writes the plan of a definition as one HTML file, which needs no network: how
-often each argument is fetched and why not elsewhere, and a table of all sites. A click on
-a part of a bar or a word in the search field selects sites; a click on a site shows the
-functions it is inlined into, locations with their rules, reasons, and its prologue.
+often each argument is fetched and why not elsewhere, and a table of all sites, or of as
+many as fit into 20 MB. A click on a part of a bar or a word in the search field selects
+sites; a click on a site shows the functions it is inlined into, locations with their
+rules, reasons, and its prologue.
 
 With -i the page is of the hits that record has kept, and needs neither the image nor
 privileges: hits over time by thread or function, with whole runs as bars; counts by site

@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -167,7 +168,9 @@ func choose[T any](flag, value string, names []string, values []T) (T, error) {
 // and a buffered standard output.
 func (s *settings) withPlan(cmd *cobra.Command, text string, f func(*subject, *plan.Plan, io.Writer) error) error {
 	return s.withImage(cmd, text, func(x *subject, def *probe.Definition, w io.Writer) error {
-		p, err := plan.New(cmd.Context(), x.img, def, x.options)
+		o := x.options
+		o.Progress = screen.Counting("resolving sites")
+		p, err := plan.New(cmd.Context(), x.img, def, o)
 		if err != nil {
 			return err
 		}

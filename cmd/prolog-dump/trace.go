@@ -214,7 +214,7 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
 		return nil, nil, nil, err
 	}
-	o.Progress = screen.ShowAttaching()
+	o.Progress = screen.Counting("attaching")
 	return x, running, defs, o.who.countFirst(ctx, x, defs)
 }
 

@@ -4,19 +4,13 @@ let order = { column: -1, down: false };
 let shown = page;
 
 at("definition").textContent = report.definition;
-at("about").textContent = [report.image, report.buildID && "build ID " + report.buildID, count(report.sites.length, "probe"), count((report.instances || []).length, "instance")].filter(Boolean).join(" · ");
+at("about").textContent = [report.image, report.buildID && "build ID " + report.buildID, count(report.probes, "probe"), count(report.instanceCount, "instance")].filter(Boolean).join(" · ");
+if (report.sites.length < report.probes) at("some").textContent = "All probes are counted, but there are too many for one page: the table has " + report.sites.length + " of " + report.probes + ", chosen evenly. Name fewer functions to see each.";
 
 function drawCoverage() {
-	for (const [i, name] of (report.arguments || []).entries()) {
-		const counts = new Map();
-		let fetched = 0, all = 0;
-		for (const s of report.sites) {
-			const a = s.args[i];
-			if (!a) continue;
-			all++;
-			if (a.reason) counts.set(a.reason, (counts.get(a.reason) || 0) + 1);
-			else fetched++;
-		}
+	for (const [i, { name, all, reasons: counts }] of (report.arguments || []).entries()) {
+		const reasons = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+		const fetched = reasons.reduce((left, [, n]) => left - n, all);
 		const line = make("div", "argument");
 		line.append(make("span", "name", name));
 		const bar = make("div", "bar");
@@ -30,7 +24,6 @@ function drawCoverage() {
 			bar.append(b);
 		};
 		part(fetched, "", "fetched");
-		const reasons = [...counts].sort((a, b) => b[1] - a[1]);
 		for (const [r, n] of reasons) part(n, r, r);
 		line.append(bar, make("span", "share", fetched + " of " + all + " (" + (all ? (100 * fetched / all).toFixed(1) : "0") + " %)"));
 		if (reasons.length) line.append(make("span", "reasons", reasons.map(([r, n]) => n + " " + r).join(", ")));
@@ -42,7 +35,7 @@ const columns = [
 	{ name: "Site", text: s => s.place },
 	{ name: "Kind", text: s => s.kind + (s.way ? ", way " + s.way : "") },
 	{ name: "Called from", text: s => s.chain.length ? s.chain[0].call : s.source },
-	...(report.arguments || []).map((name, i) => ({ name, argument: i, text: s => s.args[i] ? s.args[i].reason || s.args[i].location : "" })),
+	...(report.arguments || []).map(({ name }, i) => ({ name, argument: i, text: s => s.args[i] ? s.args[i].reason || s.args[i].location : "" })),
 	{ name: "Probe", text: s => s.noProbe.split(":")[0] || s.method },
 	{ name: "Instance", text: s => s.instance < 0 ? "" : String(s.instance) },
 ];
@@ -125,7 +118,7 @@ function detail(s) {
 	add("probe", s.noProbe, "refused");
 	add("probe", s.method);
 	td.append(list);
-	const instance = (report.instances || [])[s.instance];
+	const instance = (report.instances || {})[s.instance];
 	if (instance) td.append(make("div", "soft", "instance " + s.instance + ", of " + count(instance.sites, "probe")), make("pre", "", instance.text));
 	tr.append(td);
 	return tr;

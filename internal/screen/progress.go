@@ -11,13 +11,13 @@ import (
 // cache is done before anyone could read the bar.
 const patience = 400 * time.Millisecond
 
-// ShowAttaching returns a function that draws how many sites are attached, on a terminal: a
-// kernel needs some milliseconds for each.
-func ShowAttaching() func(done, total int) {
+// Counting returns a function that draws how many things are done, on a terminal: to attach a
+// kernel's sites takes some milliseconds for each.
+func Counting(what string) func(done, total int) {
 	if !OnTerminal() {
 		return nil
 	}
-	show := Progress("attaching", progressbar.OptionShowCount())
+	show := Progress(what, progressbar.OptionShowCount())
 	return func(done, total int) { show(uint64(done), uint64(total)) }
 }
 

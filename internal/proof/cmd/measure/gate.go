@@ -142,8 +142,13 @@ func gate(kernel, base string, pairs int, write bool) error {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		entry.Questions[q.name] = ratio
-		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f | %.1f | %.1f | %.2f |\n", q.name, median(tools[0].cpu), median(tools[1].cpu), ratio.CPU,
-			median(tools[0].memory), median(tools[1].memory), ratio.Memory, tools[0].allocated, tools[1].allocated, ratio.Allocated)
+		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f |", q.name, median(tools[0].cpu), median(tools[1].cpu), ratio.CPU,
+			median(tools[0].memory), median(tools[1].memory), ratio.Memory)
+		if ratio.Allocated > 0 {
+			fmt.Printf(" %.1f | %.1f | %.2f |\n", tools[0].allocated, tools[1].allocated, ratio.Allocated)
+		} else {
+			fmt.Printf(" – | %.1f | – |\n", tools[1].allocated)
+		}
 		if ratio.worst() > gateLimit {
 			worse = append(worse, q.name)
 		}
