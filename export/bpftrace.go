@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
@@ -104,7 +105,7 @@ func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
 }
 
 // positional is an argument of bpftrace's command line, which it replaces in the place of a probe too.
-var positional = regexp.MustCompile(`\$[0-9#]`)
+var positional = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[0-9#]`) })
 
 // quoted returns a symbol or a path: in quotes, unless all characters that are not of words are among
 // bare. In quotes too bpftrace takes some for a pattern, and it knows no way to write a quote.
@@ -113,7 +114,7 @@ func quoted(name, bare string) (string, error) {
 	switch {
 	case !strings.ContainsFunc(name, other):
 		return name, nil
-	case terminal.Text(name) != name || strings.ContainsAny(name, `"\*?[]`) || positional.MatchString(name):
+	case terminal.Text(name) != name || strings.ContainsAny(name, `"\*?[]`) || positional().MatchString(name):
 		return "", leave("%q cannot be written in a program for bpftrace", name)
 	}
 	return `"` + name + `"`, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -101,11 +102,13 @@ type lineRange struct{ from, to int }
 
 var everyLine = lineRange{0, math.MaxInt}
 
-var rangeSyntax = regexp.MustCompile(`^([^\s:]*(?:::[^\s:]+)*[^\s:]):(\d+)(?:([-+])(\d+))?$`)
+var rangeSyntax = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\s:]*(?:::[^\s:]+)*[^\s:]):(\d+)(?:([-+])(\d+))?$`)
+})
 
 // parseRange takes what says which lines are wanted from a probe point, as perf's -L does.
 func parseRange(point string) (rest string, r lineRange, err error) {
-	m := rangeSyntax.FindStringSubmatch(point)
+	m := rangeSyntax().FindStringSubmatch(point)
 	if m == nil {
 		return point, everyLine, nil
 	}

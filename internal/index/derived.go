@@ -91,7 +91,7 @@ func (x *Index) KeepDerived() error {
 	if name == "" || !x.derived.known || len(x.derived.blocks) == 0 {
 		return nil
 	}
-	dir, err := store.Create(x.O.Dir, keptFiles)
+	dir, err := store.Create(x.O.Dir, isKept)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -76,8 +75,12 @@ const (
 	keptParts
 )
 
-// keptFiles matches the names of kept files, of other versions too.
-var keptFiles = regexp.MustCompile(`^.+\.\d+\.idx$`)
+// isKept reports whether a name is that of a kept file, perhaps of another version.
+func isKept(name string) bool {
+	name, ok := strings.CutSuffix(name, ".idx")
+	dot := strings.LastIndexByte(name, '.')
+	return ok && dot > 0 && dot+1 < len(name) && strings.Trim(name[dot+1:], "0123456789") == ""
+}
 
 // Sizes in bytes.
 const (
@@ -150,7 +153,7 @@ func (x *Index) keep() error {
 	}
 	known := make([]byte, KeptKnown)
 	copy(known, x.known())
-	dir, err := store.Create(x.O.Dir, keptFiles)
+	dir, err := store.Create(x.O.Dir, isKept)
 	if err != nil {
 		return err
 	}
@@ -286,7 +289,7 @@ func (x *Index) recall() (bool, error) {
 	if name == "" {
 		return false, nil
 	}
-	dir, err := store.Open(x.O.Dir, keptFiles)
+	dir, err := store.Open(x.O.Dir, isKept)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -549,7 +552,7 @@ func (u *Unit) recallRecords() (ok bool, err error) {
 func (x *Index) damaged(err error) {
 	x.damagedOnce.Do(func() {
 		x.warn(fmt.Errorf("%w; it will be made anew", err))
-		dir, err := store.Open(x.O.Dir, keptFiles)
+		dir, err := store.Open(x.O.Dir, isKept)
 		if err == nil {
 			err = errors.Join(dir.Remove(x.keptName()), dir.Close())
 		}

@@ -20,7 +20,7 @@ type KeptFile struct {
 
 // ListKept returns the scans kept in a directory, the most recently used one first.
 func ListKept(dir string) ([]KeptFile, error) {
-	d, err := store.Open(dir, keptFiles)
+	d, err := store.Open(dir, isKept)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func ListKept(dir string) ([]KeptFile, error) {
 
 // ClearKept removes all scans kept in a directory.
 func ClearKept(dir string) error {
-	d, err := store.Open(dir, keptFiles)
+	d, err := store.Open(dir, isKept)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func limitOf(limit int64) int64 {
 // Evict removes the least recently used files until the others take limit bytes or
 // less. It never removes the file at path.
 func Evict(dir string, limit int64, path string) error {
-	d, err := store.Open(dir, keptFiles)
+	d, err := store.Open(dir, isKept)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func decodeARM(code []byte) (op operation, ok bool) {
 		}
 		op.add(x)
 	}
-	if e := armEffects[name]; (e.verb == loads || e.verb == stores) && (int(op.count) < 2 || op.list[1].kind != memoryOperand) {
+	if e := armEffects()[name]; (e.verb == loads || e.verb == stores) && (int(op.count) < 2 || op.list[1].kind != memoryOperand) {
 		op.name = "" // of a literal, or not of one register
 	}
 	return op, true

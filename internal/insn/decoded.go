@@ -27,7 +27,7 @@ func (d *decoded) by(o *operations) func(code []byte) *operation {
 		if x == nil || x.word != word || x.size != len(code) {
 			x = &decodedWord{word: word, size: len(code)}
 			x.op, x.ok = o.named(code)
-			x.op.does = o.effects[x.op.name]
+			x.op.does = o.effects()[x.op.name]
 			place.Store(x)
 		}
 		if !x.ok {

@@ -1,5 +1,7 @@
 package insn
 
+import "sync"
+
 import "encoding/binary"
 
 // forms are an architecture's instructions as data: how long they are, and where control goes after
@@ -11,7 +13,7 @@ type forms struct {
 	// key are the bits of a word by which forms are found.
 	key  piece
 	list []form
-	by   [][]uint16 // by the key's value
+	by   func() [][]uint16 // by the key's value
 }
 
 // form is what the instructions do whose words have a value under a mask. The first one that fits
@@ -58,7 +60,9 @@ func wordOfFour(code []byte) (word uint64, size int, ok bool) {
 
 // table makes forms.
 func table(word func([]byte) (uint64, int, bool), key piece, list []form) *forms {
-	return &forms{word: word, key: key, list: list, by: byKey(key, len(list), func(i int) (mask, value uint64) { return list[i].mask, list[i].value })}
+	return &forms{word: word, key: key, list: list, by: sync.OnceValue(func() [][]uint16 {
+		return byKey(key, len(list), func(i int) (mask, value uint64) { return list[i].mask, list[i].value })
+	})}
 }
 
 // byKey returns the numbers of those of n patterns that fit words with a value of a key, by that.
@@ -91,7 +95,7 @@ func (t *forms) next(code []byte) (Insn, bool) {
 		return Insn{}, false
 	}
 	in := plain[size]
-	for _, i := range t.by[t.key.of(word)] {
+	for _, i := range t.by()[t.key.of(word)] {
 		f := &t.list[i]
 		if word&f.mask != f.value {
 			continue

@@ -2,6 +2,7 @@ package insn
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
@@ -135,7 +136,7 @@ type operations struct {
 	// has a decoder that names operations, and what those of a name do.
 	decode  func(code []byte, op *operation) (ok bool)
 	named   func(code []byte) (op operation, ok bool)
-	effects map[string]effect
+	effects func() map[string]effect
 	bits    uint8     // of a register
 	stack   int8      // the stack pointer's number, where operations push and pop
 	frame   Registers // that point into a function's frame; the second of them is the frame pointer
@@ -175,15 +176,17 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	return a
 }
 
-// effectsOf makes a table of effects from those of groups of names.
-func effectsOf(groups []effectGroup) map[string]effect {
-	out := make(map[string]effect)
-	for _, g := range groups {
-		for name := range strings.FieldsSeq(g.names) {
-			out[name] = g.effect
+// effectsOf returns what makes a table of effects from those of groups of names, when it is asked for: most processes ask for none.
+func effectsOf(groups []effectGroup) func() map[string]effect {
+	return sync.OnceValue(func() map[string]effect {
+		out := make(map[string]effect)
+		for _, g := range groups {
+			for name := range strings.FieldsSeq(g.names) {
+				out[name] = g.effect
+			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 type effectGroup struct {

@@ -67,10 +67,10 @@ func decodePPC64(code []byte) (op operation, ok bool) {
 	}
 	op.name = inst.Op.String()
 	op.flags = strings.HasSuffix(op.name, ".")
-	e, known := ppc64Effects[op.name]
+	e, known := ppc64Effects()[op.name]
 	if !known {
 		op.name = strings.TrimSuffix(op.name, ".")
-		e = ppc64Effects[op.name]
+		e = ppc64Effects()[op.name]
 	}
 	for _, a := range inst.Args {
 		x := operand{reg: -1, plus: -1}

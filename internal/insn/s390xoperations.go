@@ -150,7 +150,7 @@ func decodeS390(code []byte) (op operation, ok bool) {
 	if int(op.count) == 0 {
 		return op, true
 	}
-	e := s390Effects[op.name]
+	e := s390Effects()[op.name]
 	switch e.verb {
 	case computes, adds, subtracts, masks, selects, unknownVerb:
 		op.flags = true

@@ -29,11 +29,13 @@ func Has(u *dw.Unit) bool { return dw.IsCPlusPlus(u.Lang) || u.Lang == dw.LangRu
 const maxDepth = 64
 
 // cloneSuffix is what compilers add to the symbol of a copy of a function.
-var cloneSuffix = regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv|llvm)(\.[0-9]+)*)+$`)
+var cloneSuffix = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv|llvm)(\.[0-9]+)*)+$`)
+})
 
 // Symbol returns a symbol's name as people write it, with what marks a clone, or "" if it is not mangled.
 func Symbol(symbol string) string {
-	clone := cloneSuffix.FindString(symbol)
+	clone := cloneSuffix().FindString(symbol)
 	if q := demangled(strings.TrimSuffix(symbol, clone)); q != "" {
 		return q + clone
 	}

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,12 +29,12 @@ var ErrUnusable = errors.New("the directory cannot be used")
 type Dir struct {
 	path  string
 	f     *os.File
-	files *regexp.Regexp
+	files func(name string) bool
 }
 
 // Open opens a directory. files matches the names of files that are kept: others are left alone. The error
 // wraps fs.ErrNotExist if the directory is not there.
-func Open(path string, files *regexp.Regexp) (*Dir, error) {
+func Open(path string, files func(name string) bool) (*Dir, error) {
 	// A link to a directory is followed: the user, or a distribution, has made it. What counts is whose
 	// the directory is that it leads to.
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -50,7 +49,7 @@ func Open(path string, files *regexp.Regexp) (*Dir, error) {
 }
 
 // Create opens a directory, which it makes if it is not there.
-func Create(path string, files *regexp.Regexp) (*Dir, error) {
+func Create(path string, files func(name string) bool) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, unusable(err)
 	}
@@ -119,8 +118,14 @@ func Used(f *os.File) {
 	_ = unix.Futimes(int(f.Fd()), []unix.Timeval{now, now})
 }
 
-// unfinished matches the names of files that are being written: the process, and a random number.
-var unfinished = regexp.MustCompile(`^\.new-\d+(-[0-9a-f]+)?$`)
+// isUnfinished reports whether a name is that of a file that is being written: of the process, and a random number.
+func isUnfinished(name string) bool {
+	name, ok := strings.CutPrefix(name, ".new-")
+	process, number, has := strings.Cut(name, "-")
+	return ok && onlyOf(process, "0123456789") && (!has || onlyOf(number, "0123456789abcdef"))
+}
+
+func onlyOf(s, chars string) bool { return s != "" && strings.Trim(s, chars) == "" }
 
 // Write makes a file of some parts, in place of one that has the name.
 func (d *Dir) Write(name string, parts ...[]byte) error {
@@ -185,8 +190,8 @@ func (d *Dir) List() ([]Entry, error) {
 	names, err := d.f.Readdirnames(-1)
 	var out []Entry
 	for _, name := range names {
-		begun := unfinished.MatchString(name)
-		if !begun && !d.files.MatchString(name) {
+		begun := isUnfinished(name)
+		if !begun && !d.files(name) {
 			continue
 		}
 		var st unix.Stat_t
