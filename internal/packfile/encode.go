@@ -15,10 +15,11 @@ type fun struct {
 	given   bool // id is set
 	root    bool // the id is that of a block's root
 	edges   []edge
-	edgeOf  map[edge]int
-	parents map[*fun]bool
-	blocks  []int // in which it has nodes
-	result  int   // the most frequent one, by rank
+	edgeOf  map[edge]int // nil if there are none
+	parent  *fun         // one that it is inlined into, or nil
+	parents bool         // there are others
+	blocks  []int        // in which it has nodes
+	result  int          // the most frequent one, by rank
 	results map[int]int
 	rooted  int  // blocks of which it is the root
 	derived bool // its blocks follow from those of what it is in
@@ -142,7 +143,7 @@ func (e *encoder) blocks() error {
 		whole := fmt.Sprintf("%s %v", key, f.Params)
 		x := known[whole]
 		if x == nil {
-			x = &fun{Function: *f, edgeOf: make(map[edge]int), parents: make(map[*fun]bool), results: make(map[int]int)}
+			x = &fun{Function: *f}
 			known[whole] = x
 			if b := bases[key]; b != nil {
 				x.base = b
@@ -219,9 +220,13 @@ func (e *encoder) blocks() error {
 			at, known := p.edgeOf[x]
 			if !known {
 				at = len(p.edges)
+				if p.edgeOf == nil {
+					p.edgeOf = make(map[edge]int)
+				}
 				p.edgeOf[x] = at
 				p.edges = append(p.edges, x)
-				n.f.parents[p] = true
+				n.f.parents = n.f.parents || n.f.parent != nil && n.f.parent != p
+				n.f.parent = p
 			}
 			n.edge = at
 		}
@@ -287,7 +292,7 @@ func (e *encoder) numberFunctions() {
 		case f.root:
 			f.derived = f.rooted == 1 && len(f.blocks) == 1
 		default:
-			f.derived = len(f.parents) == 1 && !f.parents[f]
+			f.derived = f.parent != nil && f.parent != f && !f.parents
 		}
 	}
 }
@@ -382,6 +387,9 @@ func (e *encoder) rankAll() error {
 	e.frameRank, e.resultRank = inverse(e.frames), inverse(e.results)
 	each(func(n *node) {
 		n.frame, n.result = e.frameRank[n.frame], e.resultRank[n.result]
+		if n.f.results == nil {
+			n.f.results = make(map[int]int)
+		}
 		n.f.results[n.result]++
 	})
 	for _, f := range e.funs {
