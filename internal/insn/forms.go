@@ -1,8 +1,9 @@
 package insn
 
-import "sync"
-
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // forms are an architecture's instructions as data: how long they are, and where control goes after
 // them. What no form fits goes on at the next instruction.
