@@ -280,18 +280,15 @@ func (c *Code) declared(r *statement) bool {
 // taken reports whether a way in may be at statements that GCC took out of several bodies of the
 // function, because all of them begin so (-fcode-hoisting): it does not begin with the first
 // statement of the body, and all paths from there come to the first statement of one, some to
-// that of this one. common says that some come to that of another.
-func (c *Code) taken(i int32, w *flow.Way) (is, common bool) {
+// that of this one.
+func (c *Code) taken(i int32, w *flow.Way) bool {
 	t := c.twinsOf(i)
-	is, common = c.takenOf(i, w, func(k int32) bool { return t != nil && c.twinsIn[k] == t })
-	if !is && t != nil {
-		is, common = c.takenOf(i, w, func(k int32) bool { return c.twinsIn[k] == t && c.bodies[k].call == c.bodies[i].call })
-	}
-	return is, common
+	return c.takenOf(i, w, func(k int32) bool { return t != nil && c.twinsIn[k] == t }) ||
+		t != nil && c.takenOf(i, w, func(k int32) bool { return c.twinsIn[k] == t && c.bodies[k].call == c.bodies[i].call })
 }
 
 // takenOf is taken for those bodies of the function that may have begun with the same statements.
-func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) (is, common bool) {
+func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) bool {
 	g := c.graph
 	found := false
 	firsts := make(map[int32]bool) // blocks with such a statement after the way, and if it is of this body
@@ -301,7 +298,7 @@ func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) (is, comm
 			continue
 		}
 		if r.past == w.Insn && uint64(w.View) >= r.view && r.own == i {
-			return false, false
+			return false
 		}
 		if r.block != g.Block(w.Insn) || r.insn > w.Insn {
 			firsts[r.block] = firsts[r.block] || r.own == i
@@ -309,8 +306,8 @@ func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) (is, comm
 	}
 	all := g.AllPaths(g.Block(w.Insn), func(n int32) (settled, ok bool) {
 		own, settled := firsts[n]
-		found, common = found || own, common || settled && !own
+		found = found || own
 		return settled, settled
 	})
-	return all && found, common
+	return all && found
 }

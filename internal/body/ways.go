@@ -101,37 +101,12 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	if len(runs.In) == 0 && twins != nil && !runs.Joined {
 		runs = c.solver.Solve(c.statements(i, nil), own)
 	}
-	// What was taken out of several bodies is of none of them: their runs begin behind it.
-	for range maxTaken {
-		isTaken := func(m flow.Mark) bool {
-			return slices.ContainsFunc(runs.In, func(w flow.Way) bool {
-				if w.Insn != m.Insn || w.View != m.View {
-					return false
-				}
-				is, common := c.taken(i, &w)
-				return is && common
-			})
-		}
-		without := slices.DeleteFunc(slices.Clone(c.marks), func(m flow.Mark) bool { return m.Kind != flow.MarkExit && m.Kind != flow.MarkTwin && isTaken(m) })
-		if len(without) == len(c.marks) {
-			break
-		}
-		further := c.solver.Solve(without, own)
-		if len(further.In) == 0 {
-			break
-		}
-		runs, c.marks = further, without
-	}
 	for k := range runs.In {
 		w := &runs.In[k]
-		is, _ := c.taken(i, w)
-		w.Again = w.Again || is
+		w.Again = w.Again || c.taken(i, w)
 	}
 	return runs
 }
-
-// maxTaken bounds how many statements of a body in a row are looked at.
-const maxTaken = 8
 
 // mergedAway reports whether nothing is left of a body, where it begins, but a record at the
 // address where another body of its function begins, and two paths meet. GCC merges equal ends of

@@ -244,7 +244,7 @@ func TestJoins(t *testing.T) {
 	}{
 		{"before", code, "E14 X14 E18 X1a", 0, JoinFirst, "in 14 18; out 14 1a"},
 		{"behind the beginning: the run of the jump goes on", code, "E14 E18 X1a", 0, JoinLast, "in 14 18*<16; out 1a"},
-		{"behind the beginning, from elsewhere: equal code of another function", code, "X14 E18 X1a", 0, JoinLast, "in 18*<16; out 1a*"},
+		{"behind the beginning, from elsewhere: equal code of another function", code, "X14 E18 X1a", 0, JoinLast, "in 18*; out 1a"},
 		{"not known", code, "X14 E18 X1a", 0, JoinUnsure, "in 18*; out 1a*"},
 		// 18 ends a run and begins the next; the branch at 10 is the body's.
 		{"a branch of the body to an end and a beginning", "7506 ffc0 eb02 ffc0 ffc0 c3", "E10 E18 X18 E18 X1a", 0x10, JoinFirst, "in 10 18*; out 18* 1a"},

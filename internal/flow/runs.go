@@ -183,7 +183,12 @@ func (s *Solver) reached(from, to int32) (first, late state) {
 	}
 	switch join {
 	case JoinLast:
-		return 0, now.behind(heads[len(heads)-1].Kind)
+		last := heads[len(heads)-1].Kind
+		if last.begins() == 0 || now&outside == 0 {
+			return 0, now.behind(last)
+		}
+		// What comes from elsewhere may be equal code of another function: the way is marked.
+		return outside | unsure, (now &^ outside).behind(last)
 	case JoinUnsure:
 		return now | unsure, now.behind(heads[len(heads)-1].Kind)
 	}

@@ -11,6 +11,8 @@ type Function struct {
 	Entry  uint64
 	Ranges [][2]uint64
 	Bodies []Body
+
+	last map[uint64]row // statement at an address
 }
 
 // Body is an inlined instance.
@@ -84,9 +86,21 @@ func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error)
 			return nil, err
 		}
 		f.statements(rows, texts)
+		f.last = lastAt(rows, f.Ranges)
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// lastAt returns the last statement at each address of a function.
+func lastAt(rows []row, ranges [][2]uint64) map[uint64]row {
+	out := make(map[uint64]row)
+	for _, r := range ranges {
+		for i := sort.Search(len(rows), func(i int) bool { return rows[i].addr >= r[0] }); i < len(rows) && rows[i].addr < r[1]; i++ {
+			out[rows[i].addr] = rows[i]
+		}
+	}
+	return out
 }
 
 func fileOf(files []string, n *node) string {

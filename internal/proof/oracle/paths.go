@@ -13,6 +13,7 @@ type Paths struct {
 	noReturn map[uint64]bool
 	next     [][]int32
 	idle     []bool // nothing happens there but that execution goes on at the next one
+	behind   []bool // a jump comes behind the statements at its target
 	own      []int  // in the listing
 	index    map[uint64]int32
 	Lost     string // why paths are not known
@@ -35,6 +36,7 @@ func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
 	p.next = make([][]int32, len(own))
 	p.seen = make([]int32, len(own))
 	p.idle = make([]bool, len(own))
+	p.behind = make([]bool, len(own))
 	for n, i := range own {
 		in := &l.insns[i]
 		to := func(addr uint64) {
@@ -49,6 +51,7 @@ func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
 		case jumps:
 			to(in.target)
 			on = false
+			p.behind[n] = f.behind(in.addr, in.target)
 		case ends:
 			on = false
 		case calls:
@@ -75,6 +78,14 @@ func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
 		p.idle[n] = in.does == idles && len(p.next[n]) == 1 && int(p.next[n][0]) == n+1
 	}
 	return p
+}
+
+// behind reports whether a jump comes behind the statements at its target: GCC merges equal ends of blocks, and the last statement before the
+// jump is the same as that before the target.
+func (f *Function) behind(jump, target uint64) bool {
+	x, ok := f.last[jump]
+	y, also := f.last[target]
+	return ok && also && x.file == y.file && x.line == y.line
 }
 
 func (p *Paths) never(target uint64) bool {
@@ -123,7 +134,11 @@ func (p *Paths) Avoid(b *Body, ways []uint64) (statement uint64, ok bool) {
 		if s, is := wanted[n]; is {
 			return s, true
 		}
-		for _, k := range p.next[n] {
+		next := p.next[n]
+		if p.behind[n] && len(next) == 1 && p.seen[next[0]] != p.round {
+			next = p.next[next[0]]
+		}
+		for _, k := range next {
 			if p.seen[k] != p.round {
 				p.seen[k] = p.round
 				work = append(work, k)
