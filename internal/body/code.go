@@ -35,8 +35,10 @@ type Code struct {
 	twinsIn       []*twins                 // for each body those of its function, if there are several
 	nearby        []int32                  // memory of twins.nearby, which is of nearbyOf
 	nearbyOf      *twins
-	statementRows []statement              // by address and view
-	ended         []statement              // the same of bodies without code there, which end
+	statementRows []statement // by address and view
+	ended         []statement // the same of bodies without code there, which end
+	firstRows     []int32     // see declaredRows, which are known if
+	declaredRead  bool
 	runs          []rowRun                 // for each statement with which one begins
 	anyMerged     bool                     // one of the bodies
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf

@@ -282,27 +282,58 @@ func (c *Code) declared(r *statement) bool {
 // statement of the body, and all paths from there come to the first statement of one, some to
 // that of this one.
 func (c *Code) taken(i int32, w *flow.Way) bool {
+	if c.beginsWith(i, w) {
+		return false
+	}
 	t := c.twinsOf(i)
 	return c.takenOf(i, w, func(k int32) bool { return t != nil && c.twinsIn[k] == t }) ||
 		t != nil && c.takenOf(i, w, func(k int32) bool { return c.twinsIn[k] == t && c.bodies[k].call == c.bodies[i].call })
 }
 
+// declaredRows returns the numbers of the statements that are the first ones of bodies.
+func (c *Code) declaredRows() []int32 {
+	if !c.declaredRead {
+		c.declaredRead = true
+		for k := range c.statementRows {
+			if c.declared(&c.statementRows[k]) {
+				c.firstRows = append(c.firstRows, int32(k))
+			}
+		}
+	}
+	return c.firstRows
+}
+
+// beginsWith reports whether a way in begins with the body's first statement.
+func (c *Code) beginsWith(i int32, w *flow.Way) bool {
+	at := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].past >= w.Insn })
+	for ; at < len(c.statementRows) && c.statementRows[at].past == w.Insn; at++ {
+		if r := &c.statementRows[at]; r.own == i && uint64(w.View) >= r.view && c.declared(r) {
+			return true
+		}
+	}
+	return false
+}
+
 // takenOf is taken for those bodies of the function that may have begun with the same statements.
 func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) bool {
 	g := c.graph
-	found := false
-	firsts := make(map[int32]bool) // blocks with such a statement after the way, and if it is of this body
-	for k := range c.statementRows {
+	found, own := false, false
+	var firsts map[int32]bool // blocks with such a statement after the way, and if it is of this body
+	for _, k := range c.declaredRows() {
 		r := &c.statementRows[k]
-		if r.own != i && !of(r.own) || !c.declared(r) {
+		if r.own != i && !of(r.own) {
 			continue
 		}
-		if r.past == w.Insn && uint64(w.View) >= r.view && r.own == i {
-			return false
-		}
 		if r.block != g.Block(w.Insn) || r.insn > w.Insn {
+			if firsts == nil {
+				firsts = make(map[int32]bool)
+			}
 			firsts[r.block] = firsts[r.block] || r.own == i
+			own = own || r.own == i
 		}
+	}
+	if !own {
+		return false
 	}
 	all := g.AllPaths(g.Block(w.Insn), func(n int32) (settled, ok bool) {
 		own, settled := firsts[n]

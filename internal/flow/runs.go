@@ -42,8 +42,11 @@ type Solver struct {
 	drains  []bool
 	drained bool                 // drains is known
 	late    []state              // behind the marks at the first instruction of each block, on edges that come there
-	joins   map[[2]int32]Join    // see Joins
+	joins   map[[2]int32]Join    // see SetJoins
+	joined  []bool               // the blocks to which they lead
 	spans   []int32              // of marks, by block: where they begin
+	headed  []int32              // how many marks of each block are before its first instruction that is no padding
+	firsts  []int32              // that instruction
 	back    []bool               // before each block: execution that is away may come back to the body
 	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
 	over    map[[2]int32]bool    // such edges that end a run that is away
@@ -52,7 +55,7 @@ type Solver struct {
 // Solver returns a solver.
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), headed: make([]int32, n), firsts: g.firsts(), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
 }
 
 // turns returns the edges between blocks that lead back to a block on the way to them.
@@ -142,25 +145,32 @@ func (g *Graph) loop(from, to int32) []int32 {
 }
 
 // SetJoins says where edges, by the numbers of their blocks, come to marks, if not before all.
-func (s *Solver) SetJoins(joins map[[2]int32]Join) { s.joins = joins }
+func (s *Solver) SetJoins(joins map[[2]int32]Join) {
+	s.joins, s.joined = joins, nil
+	if len(joins) > 0 {
+		s.joined = make([]bool, len(s.g.Blocks))
+	}
+	for e := range joins {
+		s.joined[e[1]] = true
+	}
+}
+
+// firsts returns the first instruction of each block that is no padding, or its last one.
+func (g *Graph) firsts() []int32 {
+	out := make([]int32, len(g.Blocks))
+	for n := range out {
+		b := &g.Blocks[n]
+		at := b.First
+		for at+1 < b.Last && g.Insns[at].Kind == Nop {
+			at++
+		}
+		out[n] = at
+	}
+	return out
+}
 
 // heads returns how many marks of a block are before its first instruction that is no padding.
-func (s *Solver) heads(n int32) int {
-	of := s.of(n)
-	if len(of) == 0 {
-		return 0
-	}
-	b := &s.g.Blocks[n]
-	first := b.First
-	for first+1 < b.Last && s.g.Insns[first].Kind == Nop {
-		first++
-	}
-	i := 0
-	for i < len(of) && of[i].Insn <= first {
-		i++
-	}
-	return i
-}
+func (s *Solver) heads(n int32) int { return int(s.headed[n]) }
 
 // reached returns the states that an edge brings before the marks of a block, and behind those at its first instruction.
 func (s *Solver) reached(from, to int32) (first, late state) {
@@ -168,11 +178,14 @@ func (s *Solver) reached(from, to int32) (first, late state) {
 	if now == 0 {
 		return 0, 0
 	}
-	heads := s.of(to)[:s.heads(to)]
-	if len(heads) == 0 {
+	if s.headed[to] == 0 {
 		return now, 0
 	}
-	join := s.joins[[2]int32{from, to}]
+	heads := s.of(to)[:s.headed[to]]
+	join := JoinFirst
+	if s.joined != nil && s.joined[to] {
+		join = s.joins[[2]int32{from, to}]
+	}
 	if now&inside != 0 && join == JoinFirst && s.fromBody(from) {
 		switch first, again := begin(heads); {
 		case again > 0 && first < again:
@@ -216,6 +229,10 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		for ; m < len(marks) && marks[m].Insn < g.Blocks[n].First; m++ {
 		}
 		s.spans[n] = int32(m)
+		k := m
+		for ; k < len(marks) && marks[k].Insn <= s.firsts[n]; k++ {
+		}
+		s.headed[n] = int32(k - m)
 	}
 	s.spans[len(g.Blocks)] = int32(len(marks))
 	clear(s.over)
@@ -243,7 +260,10 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		}
 		s.out[n] = after
 		for _, to := range g.Blocks[n].Succs {
-			reached, late := s.reached(n, to)
+			reached, late := after, state(0)
+			if s.headed[to] != 0 || after&away != 0 {
+				reached, late = s.reached(n, to)
+			}
 			if s.in[to]|reached != s.in[to] || s.late[to]|late != s.late[to] {
 				s.in[to] |= reached
 				s.late[to] |= late
@@ -253,7 +273,9 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 	}
 	s.drained = false
 	for n := range g.Blocks {
-		s.collect(int32(n), &r)
+		if s.in[n] != outside || s.spans[n] != s.spans[n+1] {
+			s.collect(int32(n), &r)
+		}
 	}
 	r.In, r.Out = merge(r.In), merge(r.Out)
 	return r
