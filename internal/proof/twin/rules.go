@@ -36,15 +36,14 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, c *code, removed []
 	if len(b.sites) == 0 {
 		missed(NoCode, v.Missed)
 	}
-	// Of what is vectorized one instance is left, which the calls of the others have made part of something else.
-	if b.vectorized(v.Runs, c) {
-		missed(Vectorized, v.Runs)
-	}
 	gone := 0
 	for i := range a.hits {
 		if removed[a.hits[i].run] {
 			gone++
 		}
+	}
+	if gone < v.Missed && b.vectorized(v.Runs, c) {
+		missed(Vectorized, v.Runs) // of the calls one is left, of which the others have become a part
 	}
 	missed(Removed, gone)
 	if left := v.Runs - v.Missing[Removed]; b.vectorized(left, c) {
