@@ -1,6 +1,9 @@
 package body
 
-import "github.com/bpfprologue/bpfprologue/internal/flow"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
 
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
@@ -158,9 +161,21 @@ func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
 // another, with what the copies do not have: then they are turns of a loop of the body's, and not runs.
 func (c *Code) goesOnBehind(i, n, from, to int32) bool {
 	g := c.graph
+	own := func(at int32) *dw.Row {
+		if !c.bodies[i].has(c.owner[at]) {
+			return nil
+		}
+		return c.rowAt(at)
+	}
+	first, shape := c.placeOf(c.rowAt(from), from), c.shape(from)
+	for at := to + 1; at < g.Blocks[n].Last; at++ { // the last copy
+		if r := own(at); r != nil && c.placeOf(r, at) == first && c.shape(at) == shape {
+			to = at
+		}
+	}
 	copied := make(map[rowPlace]bool)
 	for at := from; at < to; at++ {
-		if r := c.rowAt(at); r != nil && c.bodies[i].has(c.owner[at]) {
+		if r := own(at); r != nil {
 			copied[c.placeOf(r, at)] = true
 		}
 	}
