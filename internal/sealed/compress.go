@@ -13,14 +13,15 @@ import (
 // Pages are zstd frames (RFC 8878) without a checksum of their own, or as they are if that is not shorter. So a page that has
 // all of its bytes is not compressed.
 
-var packer = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
+// packers has encoders. One takes 34 MB, and is forgotten when nothing has been written for a while.
+var packers = sync.Pool{New: func() any {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(PageSize), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
 	return e
-})
+}}
 
 var unpacker = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(1<<20))
@@ -30,8 +31,8 @@ var unpacker = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-func compress(page []byte) []byte {
-	if c := packer().EncodeAll(page, nil); len(c) < len(page) {
+func compress(e *zstd.Encoder, page []byte) []byte {
+	if c := e.EncodeAll(page, nil); len(c) < len(page) {
 		return c
 	}
 	return page
@@ -43,8 +44,10 @@ func compressAll(pages [][]byte) {
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(pages)) {
 		wg.Go(func() {
+			e := packers.Get().(*zstd.Encoder)
+			defer packers.Put(e)
 			for i := next.Add(1) - 1; i < int64(len(pages)); i = next.Add(1) - 1 {
-				pages[i] = compress(pages[i])
+				pages[i] = compress(e, pages[i])
 			}
 		})
 	}
