@@ -122,7 +122,8 @@ func TestKeptDamaged(t *testing.T) {
 	}
 }
 
-// TestKeptPartsDamaged: records and frames that are none, in a file with checksums that are right, are found again in the image.
+// TestKeptPartsDamaged: records whose checksum is wrong, and frames that are none, are found again in the image. Records that are none and have a
+// checksum that is right are an error: the rest of such a file is not to be believed either.
 func TestKeptPartsDamaged(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
 	dir := t.TempDir()
@@ -144,7 +145,18 @@ func TestKeptPartsDamaged(t *testing.T) {
 		}
 		from, to := own-file.Size()+at.From, own-file.Size()+at.To
 		bad := slices.Concat(good[:from], bytes.Repeat([]byte{0x7f}, to-from), good[to:])
-		index.KeptKind.Reseal(bad[:own])
+		lies := slices.Clone(bad)
+		index.KeptKind.Reseal(lies[:own])
+		if part == "frames" {
+			bad = lies
+		} else {
+			if err := os.WriteFile(path, lies, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := keptImage(t, name, Options{CacheDir: dir}).Sites(context.Background(), nil); !errors.Is(err, index.ErrDamagedIndex) {
+				t.Errorf("%s that are none: %v", part, err)
+			}
+		}
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}

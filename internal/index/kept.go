@@ -541,8 +541,8 @@ func (u *Unit) recallRecords() (ok bool, err error) {
 		ok = ok && u.IsFunctionAt(u.Off+uint64(r.Off), r.Flags&Inlined != 0, r.Flags&HasPC != 0) && (r.Root < 0 || recs[r.Root].Root == r.Root)
 	}
 	if !ok {
-		u.Index.damaged(k.file.Errorf(k.recs[u.Number], "records of unit %d are none", u.Number))
-		return false, nil
+		// The checksums are right: what else it says is not to be believed either.
+		return false, fmt.Errorf("%s: %w: delete it, or do without", u.Index.KeptPath(), ErrDamagedIndex)
 	}
 	u.Recs = recs
 	return true, nil
