@@ -1,5 +1,7 @@
 // The state of a processor of amd64.
 
+#include <cpuid.h>
+
 enum { XSIZE = 8192 };
 // x87, SSE, AVX, AVX-512 and PKRU (Intel SDM volume 1, 13.1). Tiles are not compared: their 8 KiB, which are saved also where a
 // program may not use them, have no room here.
@@ -84,6 +86,14 @@ static void handled(int number, siginfo_t *info, void *context)
 	}
 }
 
+// component returns where a component of the state is: processors without MPX have the masks of AVX-512 and what follows elsewhere.
+static char *component(unsigned number)
+{
+	unsigned size = 0, offset = 0, c = 0, d = 0;
+	__get_cpuid_count(0xd, number, &size, &offset, &c, &d);
+	return init_x + offset;
+}
+
 static void begin(void)
 {
 	has_fs = getauxval(AT_HWCAP2) >> 1 & 1;
@@ -116,13 +126,13 @@ static void begin(void)
 		((uint32_t *)(init_x + 160))[i] = i % 5 == 2 ? 0x3f800000 + i : 4 * i; // XMM
 	if (supported & 4)
 		for (int i = 0; i < 64; i++)
-			((uint32_t *)(init_x + 576))[i] = 8 * i;
+			((uint32_t *)component(2))[i] = 8 * i;
 	if ((supported & 0xe0) == 0xe0) {
 		for (int i = 0; i < 8; i++)
-			((uint64_t *)(init_x + 1088))[i] = 0x5555555555555555 >> i;
+			((uint64_t *)component(5))[i] = 0x5555555555555555 >> i;
 		for (int i = 0; i < 128; i++)
-			((uint32_t *)(init_x + 1152))[i] = 4 * i + 1;
+			((uint32_t *)component(6))[i] = 4 * i + 1;
 		for (int i = 0; i < 256; i++)
-			((uint32_t *)(init_x + 1664))[i] = 2 * i;
+			((uint32_t *)component(7))[i] = 2 * i;
 	}
 }
