@@ -42,16 +42,11 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	g := c.graph
 	n := g.Block(first)
 	block := &g.Blocks[n]
-	type step struct {
-		place rowPlace
-		shape uint64
-	}
-	stepAt := func(n int32) (s step, ok bool) {
-		r := c.rowAt(n)
-		if r == nil || g.Insns[n].Kind != flow.Plain {
-			return s, false
+	plain := func(n int32) (s step, ok bool) {
+		if g.Insns[n].Kind == flow.Plain {
+			s, ok = c.stepAt(n)
 		}
-		return step{c.placeOf(r, n), c.shape(n)}, true
+		return s, ok
 	}
 	moved := make(map[step]bool)
 	at := first
@@ -63,7 +58,7 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 		if k != flow.Plain && k != flow.Nop || c.acts(at) {
 			return false
 		}
-		if s, ok := stepAt(at); ok {
+		if s, ok := plain(at); ok {
 			moved[s] = true
 		}
 	}
@@ -72,7 +67,7 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	}
 	for _, r := range c.bodies[i].ranges {
 		for k, ok := g.From(r.Lo); ok && k < int32(len(g.Insns)) && g.Insns[k].Addr < r.Hi; k++ {
-			if s, ok := stepAt(k); ok && moved[s] && (k < first || k >= at) {
+			if s, ok := plain(k); ok && moved[s] && (k < first || k >= at) {
 				return false
 			}
 		}

@@ -25,15 +25,19 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 			if c.graph.Paths(to) < 2 || int32(n)+1 == to && c.graph.FallsThrough(int32(n)) {
 				continue
 			}
-			at := c.statementsAt(c.graph.Blocks[to].First)
+			at := statementsAt(c.statementRows, c.graph.Insns[c.graph.Blocks[to].First].Addr)
 			if len(at) == 0 {
 				continue
 			}
+			var own []statement // of a jump that is always taken
+			if kind == flow.Jump {
+				own = statementsAt(c.statementRows, c.graph.Insns[last].Addr)
+			}
 			var join flow.Join
 			switch {
-			case kind == flow.Jump && c.repeatsLast(c.statementsAt(last), at):
+			case c.repeatsLast(own, at):
 				join = flow.JoinLast
-			case kind == flow.Jump && c.goesOnIn(c.statementsAt(last), at), c.behindTail(int32(n), at):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -47,15 +51,14 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 	return out
 }
 
-// statementsAt returns the statements that begin at an instruction.
-func (c *Code) statementsAt(n int32) []statement {
-	addr := c.graph.Insns[n].Addr
-	lo := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].addr >= addr })
+// statementsAt returns those of some statements, which are sorted, that begin at an address.
+func statementsAt(rows []statement, addr uint64) []statement {
+	lo := sort.Search(len(rows), func(i int) bool { return rows[i].addr >= addr })
 	hi := lo
-	for hi < len(c.statementRows) && c.statementRows[hi].addr == addr {
+	for hi < len(rows) && rows[hi].addr == addr {
 		hi++
 	}
-	return c.statementRows[lo:hi]
+	return rows[lo:hi]
 }
 
 // repeatsLast reports whether the last one of some statements is that of others, in a body of the same function.
@@ -84,12 +87,7 @@ func (c *Code) goesOnIn(at, others []statement) bool {
 // and go on with that with which the block does: only those behind it can be what the block leads to.
 func (c *Code) behindTail(from int32, at []statement) bool {
 	first, addr := &at[0], at[0].addr
-	lo := sort.Search(len(c.ended), func(i int) bool { return c.ended[i].addr >= addr })
-	hi := lo
-	for hi < len(c.ended) && c.ended[hi].addr == addr {
-		hi++
-	}
-	ended := c.ended[lo:hi]
+	ended := statementsAt(c.ended, addr)
 	if len(ended) > 0 && ended[0].view < first.view {
 		first = &ended[0]
 	}

@@ -153,13 +153,7 @@ func (c *Code) following(marks []flow.Mark, at int) following {
 
 // statementIn reports whether a statement of a body begins at an address.
 func (c *Code) statementIn(i int32, addr uint64) bool {
-	k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].addr >= addr })
-	for ; k < len(c.statementRows) && c.statementRows[k].addr == addr; k++ {
-		if c.bodies[i].has(c.statementRows[k].own) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(statementsAt(c.statementRows, addr), func(r statement) bool { return c.bodies[i].has(r.own) })
 }
 
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.

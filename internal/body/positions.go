@@ -126,6 +126,21 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 	return out
 }
 
+// step is what copies of an instruction have in common.
+type step struct {
+	place rowPlace
+	shape uint64
+}
+
+// stepAt returns the step of an instruction. ok is false if it has no position.
+func (c *Code) stepAt(n int32) (s step, ok bool) {
+	r := c.rowAt(n)
+	if r == nil {
+		return s, false
+	}
+	return step{c.placeOf(r, n), c.shape(n)}, true
+}
+
 // maxCopy bounds how many instructions of a copy are compared.
 const maxCopy = 64
 
@@ -133,23 +148,19 @@ const maxCopy = 64
 // of those from an earlier one on. They are none if they change a variable at a position that the earlier
 // ones do not have, and lack something of the earlier ones.
 func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
-	type step struct {
-		pos   rowPlace
-		shape uint64
-	}
 	each := func(from, to int32, f func(n int32, s step)) {
 		for n := from; n < min(to, block.Last); n++ {
-			if r := c.rowAt(n); r != nil && c.bodies[i].has(c.owner[n]) && c.graph.Insns[n].Kind != flow.Nop {
-				f(n, step{c.placeOf(r, n), c.shape(n)})
+			if s, ok := c.stepAt(n); ok && c.bodies[i].has(c.owner[n]) && c.graph.Insns[n].Kind != flow.Nop {
+				f(n, s)
 			}
 		}
 	}
 	first, known := make(map[step]bool), make(map[rowPlace]bool)
-	each(from, min(at, from+maxCopy), func(_ int32, s step) { first[s], known[s.pos] = true, true })
+	each(from, min(at, from+maxCopy), func(_ int32, s step) { first[s], known[s.place] = true, true })
 	other := false
 	each(at, at+2*min(at-from, maxCopy)+8, func(n int32, s step) {
 		delete(first, s)
-		if !known[s.pos] && c.global(n) != 0 {
+		if !known[s.place] && c.global(n) != 0 {
 			w, ok := c.arch.Writes(c.graph.Bytes(n))
 			other = other || ok && w.Memory
 		}
@@ -167,9 +178,9 @@ func (c *Code) goesOnBehind(i, n, from, to int32) bool {
 		}
 		return c.rowAt(at)
 	}
-	first, shape := c.placeOf(c.rowAt(from), from), c.shape(from)
-	for at := to + 1; at < g.Blocks[n].Last; at++ { // the last copy
-		if r := own(at); r != nil && c.placeOf(r, at) == first && c.shape(at) == shape {
+	first, known := c.stepAt(from)
+	for at := to + 1; known && at < g.Blocks[n].Last; at++ { // the last copy
+		if s, ok := c.stepAt(at); ok && s == first && own(at) != nil {
 			to = at
 		}
 	}

@@ -80,26 +80,35 @@ func (c *Code) passed() []passage {
 	return c.passes
 }
 
-// Bits returns how many lower bits of a register may not be 0 at a link-time address, on any path.
-func (c *Code) Bits(register, at uint64) uint8 {
-	if c.graph == nil || register >= followed {
-		return 64
+// stateAt follows the block that has an address, up to there. ok is false if no instruction that is reached is at the address.
+func (c *Code) stateAt(at uint64) (s *symbolic.State, block int32, ok bool) {
+	if c.graph == nil {
+		return nil, 0, false
 	}
 	n, ok := c.graph.At(at)
+	if !ok {
+		return nil, 0, false
+	}
+	block = c.graph.Block(int32(n))
+	s = c.arch.State()
+	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
+		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
+	}
+	return s, block, true
+}
+
+// Bits returns how many lower bits of a register may not be 0 at a link-time address, on any path.
+func (c *Code) Bits(register, at uint64) uint8 {
+	s, block, ok := c.stateAt(at)
+	if !ok || register >= followed {
+		return 64
+	}
+	v, ok := s.Register(register)
 	if !ok {
 		return 64
 	}
 	if c.bits == nil {
 		c.findBits()
-	}
-	block := c.graph.Block(int32(n))
-	s := c.arch.State()
-	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
-		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
-	}
-	v, ok := s.Register(register)
-	if !ok {
-		return 64
 	}
 	return widthOf(s, v).after(&c.bits[block])
 }
@@ -174,17 +183,9 @@ func (c *Code) origins(block int32) origins {
 // Computes reports whether an instruction of the function, on any path to a link-time address, computes the number that a register holds
 // there, and if it only adds a constant, as the address of a member is made.
 func (c *Code) Computes(register uint64, at uint64) (computes, offset bool) {
-	if c.graph == nil || register >= followed {
+	s, block, ok := c.stateAt(at)
+	if !ok || register >= followed {
 		return false, false
-	}
-	n, ok := c.graph.At(at)
-	if !ok {
-		return false, false
-	}
-	block := c.graph.Block(int32(n))
-	s := c.arch.State()
-	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
-		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
 	}
 	holds, _ := s.Register(register)
 	if computes, offset = s.Computes(holds); computes {

@@ -42,7 +42,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 		found := asWritten
 		for i := range l.Pieces {
 			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue {
-				found = max(found, ev.narrowedValue(nil, &p.Loc, (p.BitSize+7)/8))
+				found = max(found, ev.narrowedValue(expr, &p.Loc, (p.BitSize+7)/8))
 			}
 		}
 		return found
@@ -50,7 +50,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 	return asWritten
 }
 
-// narrowedValue is narrowed for a number of so many bytes. expr may be nil.
+// narrowedValue is narrowed for a number of so many bytes, which may be a piece of what the expression describes.
 func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
 	if size > 1 && negatesByte(l.Expr) {
 		return unclear
@@ -70,11 +70,11 @@ type narrowing struct {
 	of    func(register uint64) uint64 // how many lower bits of it may not be 0
 }
 
-// arithmetic reports whether an operation is a number, a register, memory, arithmetic of two numbers, or the end of a value.
+// arithmetic reports whether an operation is a number, a register, memory, arithmetic of two numbers, or the end of a value or a piece.
 func arithmetic(c op.Opcode) bool {
 	switch {
 	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
-		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31:
+		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
 		return true
 	}
 	return c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value

@@ -36,3 +36,23 @@ func TestCuts(t *testing.T) {
 		}
 	}
 }
+
+// TestSpecial: operations with types say themselves how wide they are, in pieces too.
+func TestSpecial(t *testing.T) {
+	ev := new(Evaluator)
+	ev.Encoding.AddressSize, ev.Encoding.OffsetSize = 8, 4
+	for _, tt := range []struct {
+		what    string
+		expr    []byte
+		special bool
+	}{
+		// breg3 0; lit6; mod; stack_value; piece 4; reg0; piece 4
+		{"pieces", []byte{0x73, 0, 0x36, 0x1d, 0x9f, 0x93, 4, 0x50, 0x93, 4}, false},
+		// breg3 0; convert 0x20; lit6; mod; stack_value; piece 4
+		{"a piece with a type", []byte{0x73, 0, 0xa8, 0x20, 0x36, 0x1d, 0x9f, 0x93, 4}, true},
+	} {
+		if got := ev.special(tt.expr); got != tt.special {
+			t.Errorf("%s: %v", tt.what, got)
+		}
+	}
+}
