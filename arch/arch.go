@@ -8,8 +8,10 @@ package arch
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Register is one register of an architecture.
@@ -80,22 +82,31 @@ type Arch struct {
 	// their registers has the one with a DWARF number here. Its low bytes are the register's.
 	Hosts map[string]map[uint16]string
 
-	regs  []Register
+	registers func() *registers
+}
+
+// registers are an architecture's registers.
+type registers struct {
+	list  []Register
 	byNum []*Register // nil where the mapping has no register
 }
 
 // Register returns the register with a DWARF number, or nil when the
 // architecture's mapping does not define that number.
 func (a *Arch) Register(dwarf uint64) *Register {
-	if a == nil || dwarf >= uint64(len(a.byNum)) {
+	if a == nil {
 		return nil
 	}
-	return a.byNum[dwarf]
+	r := a.registers()
+	if dwarf >= uint64(len(r.byNum)) {
+		return nil
+	}
+	return r.byNum[dwarf]
 }
 
 // Registers returns all registers in order of their DWARF numbers. The caller
 // must not change them.
-func (a *Arch) Registers() []Register { return a.regs }
+func (a *Arch) Registers() []Register { return a.registers().list }
 
 // RegisterName returns how a register is printed: "%rax". A number outside the
 // mapping prints as "reg71".
@@ -111,8 +122,9 @@ func (a *Arch) RegisterName(dwarf uint64) string {
 // regs_query_register_offset). It returns nil for a name that is neither.
 func (a *Arch) RegisterByName(name string) *Register {
 	name = strings.TrimPrefix(name, "%")
-	for i := range a.regs {
-		r := &a.regs[i]
+	list := a.registers().list
+	for i := range list {
+		r := &list[i]
 		if name != "" && (r.Name == name || r.KernelName == name) {
 			return r
 		}
@@ -159,47 +171,50 @@ func (a *Arch) On(kernel *Arch) *Arch {
 	if !ok {
 		return nil
 	}
-	regs := make([]Register, len(a.regs))
-	for i, r := range a.regs {
+	regs := slices.Clone(a.Registers())
+	for i := range regs {
+		r := &regs[i]
 		r.Offset = -1
 		if host := kernel.RegisterByName(names[r.DWARF]); host != nil {
 			r.Offset = host.Offset
 		}
-		regs[i] = r
 	}
-	out := *a
-	out.regs, out.byNum = regs, nil
-	out.index()
+	out, x := *a, index(regs)
+	out.registers = func() *registers { return x }
 	return &out
 }
 
-// build indexes an architecture's registers. kernelNames holds the kernel's names that
-// differ from the manual's.
-func build(a Arch, kernelNames map[string]string, regs []Register) *Arch {
-	a.regs = regs
-	for i := range regs {
-		r := &regs[i]
-		if r.Offset >= 0 {
-			r.KernelName = r.Name
-			if k, ok := kernelNames[r.Name]; ok {
-				r.KernelName = k
+// build makes an architecture. Its registers are made when they are asked for: most processes ask for those of one architecture.
+// kernelNames holds the kernel's names that differ from the manual's.
+func build(a Arch, kernelNames map[string]string, list func() []Register) *Arch {
+	a.registers = sync.OnceValue(func() *registers {
+		regs := list()
+		for i := range regs {
+			r := &regs[i]
+			if r.Offset >= 0 {
+				r.KernelName = r.Name
+				if k, ok := kernelNames[r.Name]; ok {
+					r.KernelName = k
+				}
 			}
 		}
-	}
-	a.index()
+		return index(regs)
+	})
 	return &a
 }
 
 // index lists registers by their numbers.
-func (a *Arch) index() {
-	for i := range a.regs {
-		r := &a.regs[i]
+func index(list []Register) *registers {
+	x := &registers{list: list}
+	for i := range list {
+		r := &list[i]
 		n := int(r.DWARF)
-		if grow := n + 1 - len(a.byNum); grow > 0 {
-			a.byNum = append(a.byNum, make([]*Register, grow)...)
+		if grow := n + 1 - len(x.byNum); grow > 0 {
+			x.byNum = append(x.byNum, make([]*Register, grow)...)
 		}
-		a.byNum[n] = r
+		x.byNum[n] = r
 	}
+	return x
 }
 
 // numbered makes count registers called prefix+"0", prefix+"1", ... that struct pt_regs

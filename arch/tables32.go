@@ -21,31 +21,33 @@ var i386 = build(Arch{
 	Source: "System V ABI Intel386 supplement 1.1, table 2.14; arch/x86/include/asm/ptrace.h",
 }, map[string]string{ // arch/x86/kernel/ptrace.c (6.1), regoffset_table
 	"eax": "ax", "ebx": "bx", "ecx": "cx", "edx": "dx", "esi": "si", "edi": "di", "ebp": "bp", "esp": "sp", "eip": "ip", "eflags": "flags",
-}, slices.Concat(
-	[]Register{
-		{DWARF: 0, Name: "eax", Offset: 24},
-		{DWARF: 1, Name: "ecx", Offset: 4},
-		{DWARF: 2, Name: "edx", Offset: 8},
-		{DWARF: 3, Name: "ebx", Offset: 0},
-		{DWARF: 4, Name: "esp", Offset: 60},
-		{DWARF: 5, Name: "ebp", Offset: 20},
-		{DWARF: 6, Name: "esi", Offset: 12},
-		{DWARF: 7, Name: "edi", Offset: 16},
-		{DWARF: 8, Name: "eip", Offset: 48},
-		{DWARF: 9, Name: "eflags", Offset: 56},
-	},
-	vectors("st", 0, 8, 11),
-	vectors("xmm", 0, 8, 21),
-	vectors("mm", 0, 8, 29),
-	[]Register{
-		{DWARF: 40, Name: "es", Offset: 32},
-		{DWARF: 41, Name: "cs", Offset: 52},
-		{DWARF: 42, Name: "ss", Offset: 64},
-		{DWARF: 43, Name: "ds", Offset: 28},
-		{DWARF: 44, Name: "fs", Offset: 36},
-		{DWARF: 45, Name: "gs", Offset: -1}, // CONFIG_X86_32_LAZY_GS of older kernels does not save it
-	},
-))
+}, func() []Register {
+	return slices.Concat(
+		[]Register{
+			{DWARF: 0, Name: "eax", Offset: 24},
+			{DWARF: 1, Name: "ecx", Offset: 4},
+			{DWARF: 2, Name: "edx", Offset: 8},
+			{DWARF: 3, Name: "ebx", Offset: 0},
+			{DWARF: 4, Name: "esp", Offset: 60},
+			{DWARF: 5, Name: "ebp", Offset: 20},
+			{DWARF: 6, Name: "esi", Offset: 12},
+			{DWARF: 7, Name: "edi", Offset: 16},
+			{DWARF: 8, Name: "eip", Offset: 48},
+			{DWARF: 9, Name: "eflags", Offset: 56},
+		},
+		vectors("st", 0, 8, 11),
+		vectors("xmm", 0, 8, 21),
+		vectors("mm", 0, 8, 29),
+		[]Register{
+			{DWARF: 40, Name: "es", Offset: 32},
+			{DWARF: 41, Name: "cs", Offset: 52},
+			{DWARF: 42, Name: "ss", Offset: 64},
+			{DWARF: 43, Name: "ds", Offset: 28},
+			{DWARF: 44, Name: "fs", Offset: 36},
+			{DWARF: 45, Name: "gs", Offset: -1}, // CONFIG_X86_32_LAZY_GS of older kernels does not save it
+		},
+	)
+})
 
 // armhf: DWARF for the Arm Architecture 2023Q3, table "DWARF register names"; struct pt_regs
 // of arch/arm/include/asm/ptrace.h with the indices of arch/arm/include/uapi/asm/ptrace.h.
@@ -56,13 +58,15 @@ var armhf = build(Arch{
 	Preserved: []uint16{4, 5, 6, 7, 8, 10, 11}, // 6.1.1; r9 is the platform's
 	Source:    "DWARF for the Arm Architecture 2023Q3; arch/arm/include/asm/ptrace.h",
 }, map[string]string{"r11": "fp", "r12": "ip"}, // arch/arm/kernel/ptrace.c (6.1), regoffset_table
-	slices.Concat(
-		numbered("r", 13, 0, 0, 4),
-		[]Register{
-			{DWARF: 13, Name: "sp", Offset: 52},
-			{DWARF: 14, Name: "lr", Offset: 56},
-			{DWARF: 15, Name: "pc", Offset: 60},
-		},
-		vectors("s", 0, 32, 64),
-		vectors("d", 0, 32, 256),
-	))
+	func() []Register {
+		return slices.Concat(
+			numbered("r", 13, 0, 0, 4),
+			[]Register{
+				{DWARF: 13, Name: "sp", Offset: 52},
+				{DWARF: 14, Name: "lr", Offset: 56},
+				{DWARF: 15, Name: "pc", Offset: 60},
+			},
+			vectors("s", 0, 32, 64),
+			vectors("d", 0, 32, 256),
+		)
+	})

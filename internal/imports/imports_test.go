@@ -37,6 +37,8 @@ var never = map[string][]string{
 	"attachable":       {ebpf, module + "prologue", module + "sites"},
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
+	// What starts with the tool, and takes time then, must be of use to more than one verb: cobra's man pages need Markdown and YAML.
+	"cmd/prolog-dump": {"github.com/spf13/cobra/doc"},
 }
 
 // notDirect are packages that a package must not import itself, though what it imports may.
