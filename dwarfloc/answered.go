@@ -85,8 +85,9 @@ func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
 	}
 }
 
-// atOnce is how many sites a goroutine takes at once.
-const atOnce = 1024
+// leastAtOnce and mostAtOnce are how many sites a goroutine takes at once: enough that what is near is read together, and so few that all
+// goroutines have something to do.
+const leastAtOnce, mostAtOnce = 16, 1024
 
 // each calls f for each of the source's sites, as SiteList.Each does. Sites are taken in the order of their
 // numbers: what is near is read together.
@@ -96,12 +97,14 @@ func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i
 		order[i] = int32(i)
 	}
 	order = radix.Sort(order, func(i *int32) uint64 { return numbers[*i] })
+	workers := runtime.GOMAXPROCS(0)
+	atOnce := min(max(len(numbers)/(4*workers), leastAtOnce), mostAtOnce)
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	work := func(worker int) error {
 		var some []uint64
 		for failed.Load() == nil {
-			from := int(next.Add(atOnce)) - atOnce
+			from := int(next.Add(int64(atOnce))) - atOnce
 			if from >= len(order) {
 				return nil
 			}
@@ -126,7 +129,7 @@ func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i
 		return nil
 	}
 	var all sync.WaitGroup
-	for worker := range min(runtime.GOMAXPROCS(0), (len(numbers)+atOnce-1)/atOnce) {
+	for worker := range min(workers, (len(numbers)+atOnce-1)/atOnce) {
 		all.Go(func() {
 			if err := img.guard(func() error { return work(worker) }); err != nil {
 				failed.CompareAndSwap(nil, &err)

@@ -33,6 +33,7 @@ func OpenPack(f *image.File, section []byte, kernelTypes func() ([]byte, error))
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
 		}
+		t.file.Guard = f.Guard
 		// The section checks itself, and .BTF. The headers say where code is.
 		if err := t.file.CheckRest(f.Contents()); err != nil {
 			return err

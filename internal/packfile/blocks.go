@@ -34,6 +34,7 @@ type readBlock struct {
 	nodes   []readNode
 	symbols []readMark
 	sites   int
+	shared  bool // several sessions may use it: see keptBlocks
 }
 
 type readMark struct {
@@ -41,11 +42,9 @@ type readMark struct {
 	addr uint64
 }
 
-// block reads a block.
-func (s *session) block(n int) (*readBlock, error) {
-	if b := s.kept[n]; b != nil {
-		delete(s.kept, n)
-		s.keptNodes -= len(b.nodes)
+// block returns a block that has sites: what a list kept of it, or all.
+func (s *session) block(n int, sites []int32) (*readBlock, error) {
+	if b := s.f.kept.get(n); b != nil && b.has(sites) {
 		return b, nil
 	}
 	if n < 0 || n >= s.f.facts.Blocks {
@@ -103,61 +102,14 @@ func (s *session) fresh() *readBlock {
 	}
 	b := s.spare[n-1]
 	s.spare = s.spare[:n-1]
-	clear(b.nodes)
 	*b = readBlock{nodes: b.nodes[:0]}
 	return b
 }
 
-func (s *session) release(b *readBlock) { s.spare = append(s.spare, b) }
-
-// maxKeptNodes bounds the nodes of blocks that are kept from listing sites to reading them: some 140 bytes each.
-const maxKeptNodes = 8192
-
-// keep keeps a block until it is asked for again, if there is room, and reports whether it does.
-func (s *session) keep(n int, b *readBlock) bool {
-	if old := s.kept[n]; old != nil { // of a list whose sites nobody asked for
-		s.keptNodes -= len(old.nodes)
-		s.release(old)
+func (s *session) release(b *readBlock) {
+	if !b.shared {
+		s.spare = append(s.spare, b)
 	}
-	if s.keptNodes+len(b.nodes) > maxKeptNodes {
-		delete(s.kept, n)
-		return false
-	}
-	s.keptNodes += len(b.nodes)
-	s.kept[n] = b
-	return true
-}
-
-// each calls g for the blocks that want selects. g reports whether the block is kept.
-func (s *session) each(want func(block int) bool, g func(n int, b *readBlock) (kept bool, err error)) error {
-	var all [groupSize]*readBlock
-	for i := range groups(s.f.facts.Blocks) {
-		lo, hi := i*groupSize, min((i+1)*groupSize, s.f.facts.Blocks)
-		wanted := false
-		for n := lo; n < hi; n++ {
-			wanted = wanted || want(n)
-		}
-		if !wanted {
-			continue
-		}
-		count, err := s.blocks(i, want, &all)
-		if err != nil {
-			return err
-		}
-		for j, b := range all[:count] {
-			if b == nil {
-				continue
-			}
-			kept, err := g(lo+j, b)
-			if err != nil {
-				return err
-			}
-			if !kept {
-				s.release(b)
-			}
-		}
-	}
-	return nil
 }
 
 // blockReader reads the nodes of one block.

@@ -3,31 +3,37 @@ package packfile
 import (
 	"math"
 	"sort"
+	"sync/atomic"
 )
 
 // function is a function's record, as it is read. What few questions are about is where it begins in the group.
 type function struct {
 	g         *functionGroup
+	edges     atomic.Pointer[[]readEdge] // see inlined
 	id        int32
-	line      int
+	line      int32
 	qualified uint32 // a text; noText: it is the name
 	file      uint32 // a text, or noText
 	sig       int32  // of the lists; -1: the record has one
 	list      int32  // where that is
-	result    int
-	base      int32 // the function that it is, or itself
-	derived   bool  // its blocks follow from those of what it is in
-	posting   int32 // where the list of its blocks is
-	calls     int32 // where the calls are that are inlined into it; 0: there are none
-	named     int32 // functions that have been named before those
-	edges     []readEdge
-	params    int // how many it has; -1: that was not looked up
+	result    int32
+	base      int32        // the function that it is, or itself
+	posting   int32        // where the list of its blocks is; -1: they follow from those of what it is in
+	calls     int32        // where the calls are that are inlined into it; 0: there are none
+	named     int32        // functions that have been named before those
+	params    atomic.Int32 // how many it has; -1: that was not looked up
 }
 
 // functionGroup is a group of records of functions.
 type functionGroup struct {
 	r   groupReader
-	all []function
+	all [groupSize]function
+}
+
+// functions are the groups that were read. Several goroutines may use them.
+type functions struct {
+	groups []atomic.Pointer[functionGroup]
+	count  atomic.Int64
 }
 
 type readEdge struct{ to, line int32 }
@@ -40,13 +46,18 @@ func (s *session) function(id int) (*function, error) {
 	if id < 0 || id >= s.f.funs {
 		return nil, s.f.own.Errorf(s.f.parts[partFunctions].From, "function %d of %d is asked for", id, s.f.funs)
 	}
-	g, known := s.groups[id/groupSize]
-	if !known {
+	place := &s.functions.groups[id/groupSize]
+	g := place.Load()
+	if g == nil {
 		var err error
 		if g, err = s.readFunctions(id / groupSize); err != nil {
 			return nil, err
 		}
-		s.groups[id/groupSize] = g
+		if place.CompareAndSwap(nil, g) {
+			s.functions.count.Add(1)
+		} else {
+			g = place.Load()
+		}
 	}
 	return &g.all[id%groupSize], nil
 }
@@ -56,12 +67,13 @@ func (s *session) readFunctions(n int) (*functionGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &functionGroup{r, make([]function, r.n)}
+	g := &functionGroup{r: r}
 	file, line := uint32(noText), 0
-	for i := range g.all {
+	for i := range g.all[:r.n] {
 		x := &g.all[i]
-		id := int32(n*groupSize + i)
-		*x = function{g: g, id: id, qualified: noText, sig: -1, base: id, params: -1}
+		x.g, x.id, x.qualified, x.sig, x.posting = g, int32(n*groupSize+i), noText, -1, -1
+		x.base = x.id
+		x.params.Store(-1)
 		flags := r.U8()
 		if flags&funQualified != 0 {
 			x.qualified = r.text()
@@ -70,19 +82,22 @@ func (s *session) readFunctions(n int) (*functionGroup, error) {
 			file = r.text()
 		}
 		line += int(r.int())
-		x.file, x.line = file, line
+		if x.file, x.line = file, int32(line); int(x.line) != line {
+			r.Fail()
+		}
 		if flags&funSig != 0 {
 			x.sig = int32(r.index(s.f.parts[partSigs].N))
 		} else {
 			x.list = int32(r.P)
-			x.params = r.count(1)
-			r.pass(x.params)
+			count := r.count(1)
+			x.params.Store(int32(count))
+			r.pass(count)
 		}
-		x.result = r.index(math.MaxInt32)
+		x.result = int32(r.index(math.MaxInt32))
 		if flags&funVariant != 0 {
 			x.base = int32(r.index(s.f.funs))
 		}
-		if x.derived = flags&funPosting == 0; !x.derived {
+		if flags&funPosting != 0 {
 			x.posting = int32(r.P)
 			r.pass(r.count(1))
 		}
@@ -116,15 +131,19 @@ func (s *session) paramCount(id int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if x.params >= 0 {
-		return x.params, nil
+	if n := x.params.Load(); n >= 0 {
+		return int(n), nil
 	}
 	r, err := s.listRecord(partSigs, int(x.sig))
 	if err != nil {
 		return 0, err
 	}
-	x.params = r.count(1)
-	return x.params, r.check()
+	n := r.count(1)
+	if err := r.check(); err != nil {
+		return 0, err
+	}
+	x.params.Store(int32(n))
+	return n, nil
 }
 
 // blocks returns the blocks that have sites of a function, if they are listed.
@@ -143,10 +162,13 @@ func (x *function) blocks() ([]int, error) {
 
 // inlined returns the calls that are inlined into a function.
 func (x *function) inlined() ([]readEdge, error) {
-	if x.edges != nil || x.calls == 0 {
-		return x.edges, nil
+	if x.calls == 0 {
+		return nil, nil
 	}
-	r, named, at := x.reader(x.calls), int(x.named), x.line
+	if e := x.edges.Load(); e != nil {
+		return *e, nil
+	}
+	r, named, at := x.reader(x.calls), int(x.named), int(x.line)
 	out := make([]readEdge, r.count(1))
 	for i := range out {
 		u := r.ULEB()
@@ -167,7 +189,7 @@ func (x *function) inlined() ([]readEdge, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	x.edges = out
+	x.edges.Store(&out)
 	return out, nil
 }
 
@@ -182,7 +204,7 @@ func (s *session) describe(id int) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Function{DeclLine: x.line}
+	out := &Function{DeclLine: int(x.line)}
 	if out.Name, err = s.textOf(s.nameText(id)); err != nil {
 		return nil, err
 	}
@@ -224,7 +246,7 @@ func (s *session) blocksOf(id int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !x.derived {
+		if x.posting >= 0 {
 			return x.blocks()
 		}
 		if id < s.f.roots {

@@ -2,7 +2,9 @@ package packfile
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"sync/atomic"
 )
 
 // Names returns the names of all functions that have a site, sorted, without duplicates.
@@ -22,26 +24,26 @@ func (f *File) QualifiedNames() ([]string, error) {
 }
 
 func (f *File) namesOf(of func(s *session, id int) (string, error)) ([]string, error) {
+	has := make([]atomic.Bool, f.funs)
+	err := f.eachBlock(func(int) bool { return true }, func(_ int, _ *session, _ int, b *readBlock) error {
+		for i := range b.nodes {
+			if n := &b.nodes[i]; !n.ghost && !has[n.fun].Load() {
+				has[n.fun].Store(true)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	s, err := f.session()
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
-	has := make([]bool, f.funs)
-	err = s.each(func(int) bool { return true }, func(_ int, b *readBlock) (bool, error) {
-		for i := range b.nodes {
-			if n := &b.nodes[i]; !n.ghost {
-				has[n.fun] = true
-			}
-		}
-		return false, nil
-	})
-	if err != nil {
-		return nil, err
-	}
 	var out []string
-	for id, ok := range has {
-		if ok {
+	for id := range has {
+		if has[id].Load() {
 			n, err := of(s, id)
 			if err != nil {
 				return nil, err
@@ -69,7 +71,7 @@ func (f *File) Of(name string) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.sitesIn(in, picked)
+	return f.sitesIn(in, picked)
 }
 
 // List returns the sites of the functions whose names match selects, or all if it is nil, in the
@@ -81,7 +83,7 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	}
 	defer s.end()
 	if match == nil {
-		return s.sitesIn(nil, func(uint32) bool { return true })
+		return f.sitesIn(nil, func(uint32) bool { return true })
 	}
 	matches := make([]bool, f.parts[partNames].N)
 	few := 0
@@ -103,7 +105,7 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 			return nil, err
 		}
 	}
-	return s.sitesIn(in, picked)
+	return f.sitesIn(in, picked)
 }
 
 // blocksWith returns which blocks can have sites of functions with names.
@@ -125,26 +127,37 @@ func (s *session) blocksWith(picked func(name uint32) bool) (func(int) bool, err
 }
 
 // sitesIn returns sites of functions in blocks, or in all if in is nil. Of some blocks, what was read is kept for Each.
-func (s *session) sitesIn(in func(block int) bool, picked func(name uint32) bool) ([]Ref, error) {
+func (f *File) sitesIn(in func(block int) bool, picked func(name uint32) bool) ([]Ref, error) {
 	few := in != nil
-	if !few {
+	if few {
+		f.kept.begin()
+	} else {
 		in = func(int) bool { return true }
 	}
-	var all []listed
-	err := s.each(in, func(i int, b *readBlock) (bool, error) {
-		before := len(all)
+	names, err := f.nameIDs()
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]listed, runtime.GOMAXPROCS(0))
+	picks := make([][]int32, len(lists))
+	err = f.eachBlock(in, func(worker int, s *session, i int, b *readBlock) error {
+		which := picks[worker][:0]
 		for j := range b.nodes {
 			n := &b.nodes[j]
-			if name := s.names[n.fun]; !n.ghost && picked(name) {
-				all = append(all, listed{Ref{uint32(i), uint32(n.index)}, name, n.addr, n.view, n.inline})
+			if name := names[n.fun]; !n.ghost && picked(name) {
+				lists[worker] = append(lists[worker], listed{Ref{uint32(i), uint32(n.index)}, name, n.addr, n.view, n.inline})
+				which = append(which, int32(j))
 			}
 		}
-		return few && len(all) > before && s.keep(i, b), nil
+		if picks[worker] = which; few && len(which) > 0 {
+			f.kept.add(i, b, which)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return sortListed(all), nil
+	return sortListed(slices.Concat(lists...)), nil
 }
 
 // Site returns a site.
@@ -171,16 +184,23 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareRefs(refs[a], refs[b]), cmp.Compare(a, b)) })
 	var out Site
+	var sites []int32
 	for i := 0; i < len(order); {
 		n := refs[order[i]].Block
-		b, err := s.block(int(n))
+		sites = sites[:0]
+		for _, j := range order[i:] {
+			if refs[j].Block != n {
+				break
+			}
+			sites = append(sites, int32(min(refs[j].Index, 1<<31-1)))
+		}
+		b, err := s.block(int(n), sites)
 		if err != nil {
 			return err
 		}
 		m := materializer{s: s, b: b, in: uint64(n), chains: make(map[int32][]Caller)}
 		at := 0
-		for ; i < len(order) && refs[order[i]].Block == n; i++ {
-			want := int32(min(refs[order[i]].Index, 1<<31-1))
+		for _, want := range sites {
 			for at < len(b.nodes) && (b.nodes[at].ghost || b.nodes[at].index < want) {
 				at++
 			}
@@ -193,6 +213,7 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 			if err := g(order[i], &out); err != nil {
 				return err
 			}
+			i++
 		}
 		s.release(b)
 	}

@@ -66,7 +66,7 @@ func (m *materializer) site(n *readNode, out *Site) error {
 	}
 	result := int(n.result)
 	if result < 0 {
-		result = rec.result
+		result = int(rec.result)
 	}
 	if err := m.frameAndResult(&out.Values, int(n.frame), result); err != nil || !n.inline && n.ways == 0 {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -24,7 +25,15 @@ type File struct {
 	roots int
 	width int                      // bits of a name's number
 	ids   atomic.Pointer[[]uint32] // see nameIDs
-	idle  atomic.Pointer[session]
+	cache atomic.Pointer[functions]
+	kept  keptBlocks
+
+	mu   sync.Mutex
+	idle []*session
+
+	// Guard, if it is not nil, calls a function that reads the section, in a goroutine of its own: all that is about many blocks is then
+	// done on all processors.
+	Guard func(func() error) error
 }
 
 // Part is a part of the section.

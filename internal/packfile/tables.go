@@ -2,7 +2,9 @@ package packfile
 
 import (
 	"math"
+	"runtime"
 	"sort"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -123,40 +125,55 @@ func (f *File) nameIDs() ([]uint32, error) {
 // session caches what is read while one question is answered. One goroutine uses it at a time.
 type session struct {
 	f         *File
+	functions *functions
 	names     []uint32 // of functions
 	text      map[uint32]string
-	groups    map[int]*functionGroup
 	whole     map[int]*Function
 	values    map[int]*Value
 	params    map[int]Param
 	tuples    map[int][]Value
-	spare     []*readBlock       // see release
-	kept      map[int]*readBlock // see keep
-	keptNodes int
+	spare     []*readBlock // see release
 }
 
 // session returns a session, which its end puts back: a question lists sites first, and then reads them.
 func (f *File) session() (*session, error) {
-	if s := f.idle.Swap(nil); s != nil {
-		return s, nil
-	}
 	names, err := f.nameIDs()
 	if err != nil {
 		return nil, err
 	}
+	cache := f.cache.Load()
+	for cache == nil {
+		f.cache.CompareAndSwap(nil, &functions{groups: make([]atomic.Pointer[functionGroup], groups(f.funs))})
+		cache = f.cache.Load()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.idle); n > 0 {
+		s := f.idle[n-1]
+		f.idle = f.idle[:n-1]
+		s.functions = cache
+		return s, nil
+	}
 	return &session{
-		f: f, names: names, text: make(map[uint32]string), groups: make(map[int]*functionGroup), whole: make(map[int]*Function), values: make(map[int]*Value),
-		params: make(map[int]Param), tuples: make(map[int][]Value), kept: make(map[int]*readBlock),
+		f: f, functions: cache, names: names, text: make(map[uint32]string), whole: make(map[int]*Function), values: make(map[int]*Value),
+		params: make(map[int]Param), tuples: make(map[int][]Value),
 	}, nil
 }
 
-// maxKept is how many groups of functions a session that is put back may have, which are some 2 KB each.
-const maxKept = 512
+// maxKept is how many groups of functions may be kept from one question to the next, which are some 1.5 KB each; and how many
+// times groupSize texts and values a session that is put back may have.
+const maxKept = 1024
 
 func (s *session) end() {
 	s.spare = nil
-	if len(s.groups) <= maxKept && len(s.text) <= maxKept*groupSize && len(s.values) <= maxKept*groupSize {
-		s.f.idle.Store(s)
+	if s.functions.count.Load() > maxKept {
+		s.f.cache.CompareAndSwap(s.functions, nil)
+	}
+	s.functions = nil
+	s.f.mu.Lock()
+	defer s.f.mu.Unlock()
+	if len(s.text) <= maxKept*groupSize && len(s.values) <= maxKept*groupSize && len(s.f.idle) < runtime.GOMAXPROCS(0) {
+		s.f.idle = append(s.f.idle, s)
 	}
 }
 

@@ -19,9 +19,10 @@ type File struct {
 	size int      // of the header and of all parts
 	at   []uint32 // where pages are in the section; and the end
 
-	mu      sync.Mutex
 	mapped  *Checked                 // the parts, if they are used where they are
 	decoded []atomic.Pointer[[]byte] // or else pages that have been asked for
+	mu      [16]sync.Mutex           // of the page with a number, modulo that many, while it is decompressed
+	room    room
 }
 
 // Part is where a part is, and how many records it has. Offsets are as those in errors.
@@ -181,8 +182,9 @@ func (f *File) page(p int) ([]byte, error) {
 	if d := f.decoded[p].Load(); d != nil {
 		return *d, nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	mu := &f.mu[p%len(f.mu)]
+	mu.Lock()
+	defer mu.Unlock()
 	if d := f.decoded[p].Load(); d != nil {
 		return *d, nil
 	}
@@ -191,7 +193,7 @@ func (f *File) page(p int) ([]byte, error) {
 	if Sum(stored) != f.sumOf(p) {
 		return nil, f.Errorf(at, "the checksum of %d bytes is wrong", len(stored))
 	}
-	page := make([]byte, min(PageSize, f.size-HeaderSize-p*PageSize))
+	page := f.room.take(min(PageSize, f.size-HeaderSize-p*PageSize))
 	if err := decompress(page, stored); err != nil {
 		return nil, f.Errorf(at, "%v", err)
 	}

@@ -1,0 +1,171 @@
+package packfile
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// keptBlocks has blocks of the last list of a few sites, which are asked for next, without the nodes that this needs none of. Several
+// goroutines may use it, and nobody changes a block that is in it.
+type keptBlocks struct {
+	mu    sync.Mutex
+	all   map[int]*readBlock
+	nodes int
+}
+
+// maxKeptNodes bounds the nodes that are kept: some 140 bytes each.
+const maxKeptNodes = 8192
+
+// begin forgets what an earlier list has left.
+func (k *keptBlocks) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all, k.nodes = make(map[int]*readBlock), 0
+}
+
+// add keeps the nodes of a block that picks names, and what is around them, if there is room.
+func (k *keptBlocks) add(n int, b *readBlock, picks []int32) {
+	c := b.only(picks)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.nodes+len(c.nodes) <= maxKeptNodes {
+		k.all[n] = c
+		k.nodes += len(c.nodes)
+	}
+}
+
+func (k *keptBlocks) get(n int) *readBlock {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[n]
+}
+
+// only returns a block with some of the nodes, in their order, and with those around them.
+func (b *readBlock) only(picks []int32) *readBlock {
+	at := make([]int32, len(b.nodes)) // of each node in the result, and one
+	count := 0
+	for _, i := range picks {
+		for ; i >= 0 && at[i] == 0; i = b.nodes[i].parent {
+			at[i] = 1
+			count++
+		}
+	}
+	out := &readBlock{d: b.d, at: b.at, nodes: make([]readNode, 0, count), symbols: b.symbols, sites: b.sites, shared: true}
+	for i := range b.nodes {
+		if at[i] == 0 {
+			continue
+		}
+		n := b.nodes[i]
+		if n.parent >= 0 {
+			n.parent = at[n.parent] - 1
+		}
+		out.nodes = append(out.nodes, n)
+		at[i] = int32(len(out.nodes))
+	}
+	return out
+}
+
+// has reports whether a block has all of some sites, which are sorted.
+func (b *readBlock) has(sites []int32) bool {
+	at := 0
+	for _, want := range sites {
+		for at < len(b.nodes) && (b.nodes[at].ghost || b.nodes[at].index < want) {
+			at++
+		}
+		if at == len(b.nodes) || b.nodes[at].index != want {
+			return false
+		}
+	}
+	return true
+}
+
+// leastAtOnce and mostAtOnce are how many groups of blocks a goroutine takes at once: a question about two needs no second goroutine.
+const leastAtOnce, mostAtOnce = 2, 8
+
+// eachBlock calls g for the blocks that want selects, on all processors if the file has a guard. worker is less than workers, and
+// the session is the worker's. g must not keep the block. The error is that of the first block that has one.
+func (f *File) eachBlock(want func(block int) bool, g func(worker int, s *session, n int, b *readBlock) error) error {
+	var wanted []int
+	for i := range groups(f.facts.Blocks) {
+		for n := i * groupSize; n < min((i+1)*groupSize, f.facts.Blocks); n++ {
+			if want(n) {
+				wanted = append(wanted, i)
+				break
+			}
+		}
+	}
+	atOnce := min(max(len(wanted)/(4*runtime.GOMAXPROCS(0)), leastAtOnce), mostAtOnce)
+	chunks := (len(wanted) + atOnce - 1) / atOnce
+	var next atomic.Int64
+	var mu sync.Mutex
+	first, failed := chunks, error(nil) // the first chunk that has an error, and that
+	work := func(worker int) error {
+		s, err := f.session()
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		var all [groupSize]*readBlock
+		for {
+			chunk := int(next.Add(1)) - 1
+			mu.Lock()
+			ended := chunk >= first
+			mu.Unlock()
+			if ended {
+				return nil
+			}
+			for _, i := range wanted[chunk*atOnce : min((chunk+1)*atOnce, len(wanted))] {
+				if err := s.eachIn(i, want, &all, func(n int, b *readBlock) error { return g(worker, s, n, b) }); err != nil {
+					mu.Lock()
+					if chunk < first {
+						first, failed = chunk, err
+					}
+					mu.Unlock()
+					return nil
+				}
+			}
+		}
+	}
+	if n := f.workers(chunks); n > 1 {
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for worker := range n {
+			wg.Go(func() { errs[worker] = f.Guard(func() error { return work(worker) }) })
+		}
+		wg.Wait()
+		if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+			return errs[i]
+		}
+	} else if err := work(0); err != nil {
+		return err
+	}
+	return failed
+}
+
+// workers returns how many goroutines do n pieces of work.
+func (f *File) workers(n int) int {
+	if f.Guard == nil {
+		return 1
+	}
+	return max(1, min(n, runtime.GOMAXPROCS(0)))
+}
+
+// eachIn calls g for the blocks of a group that want selects.
+func (s *session) eachIn(group int, want func(block int) bool, all *[groupSize]*readBlock, g func(n int, b *readBlock) error) error {
+	count, err := s.blocks(group, want, all)
+	if err != nil {
+		return err
+	}
+	for j, b := range all[:count] {
+		if b == nil {
+			continue
+		}
+		if err := g(group*groupSize+j, b); err != nil {
+			return err
+		}
+		s.release(b)
+	}
+	return nil
+}
