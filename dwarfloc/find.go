@@ -87,7 +87,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	for i := range workers {
 		workers[i].sel = sel
 	}
-	err = img.r.Index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
+	err = img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		own := &workers[w.Worker]
 		s := &own.site
@@ -97,7 +97,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 			if r.Flags&index.HasPC == 0 || !own.sel.Match(u.NameRefOf(r)) {
 				continue
 			}
-			if err := w.Load(u.Unit.Unit); err != nil {
+			if err := u.Load(); err != nil {
 				return err
 			}
 			loaded = true

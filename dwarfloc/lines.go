@@ -328,9 +328,9 @@ func (img *Image) SourceFiles(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	all := make(map[string]struct{})
 	err := img.eachTable(ctx, anyFile{}, func(_ *index.Scanner, u *unit, t *dw.LineTable, _ []bool) error {
-		names := make([]string, len(t.Files))
-		for i := range t.Files {
-			names[i] = u.FilePath(t, &t.Files[i])
+		names := make([]string, t.Files())
+		for i := range names {
+			names[i] = u.FilePath(t, i)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -385,8 +385,8 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 		}
 		mem.files = mem.files[:0]
 		matched := false
-		for j := range mem.table.Files {
-			name := mem.table.Files[j].Name
+		for j := range mem.table.Files() {
+			name := u.FileName(&mem.table, j)
 			ref := index.RefOf(u.Lines(), name)
 			ok, known := mem.known[ref]
 			if !known || ref&index.NameSection == index.NameInfo {

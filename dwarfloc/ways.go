@@ -269,7 +269,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	if err != nil {
 		return err
 	}
-	return img.r.Index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
+	return img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		var c *body.Code
 		var s Site
@@ -280,7 +280,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 || !sel.Match(u.NameRefOf(r)) {
 				continue
 			}
-			if err := w.Load(u.Unit.Unit); err != nil {
+			if err := u.Load(); err != nil {
 				return err
 			}
 			loaded = true

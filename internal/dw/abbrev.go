@@ -3,10 +3,7 @@ package dw
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-
-	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
 // AttrSpec is one attribute of an abbreviation.
@@ -77,7 +74,6 @@ type AbbrevTable struct {
 	attrs  []AttrSpec
 	consts []int64
 	Steps  []step
-	Keep   bool // keep all abbreviations' attributes, not only those of the unit's entry
 	InC    bool // types contain no functions
 }
 
@@ -192,44 +188,28 @@ func (u *Unit) formSteps() *formSteps {
 }
 
 // Tables recycles the memory that tables are read into.
-var Tables = sync.Pool{New: func() any { return &AbbrevTable{InC: true, Keep: true} }}
-
-// parseAbbrevs reads the unit's own entry, and its table to keep.
-func (u *Unit) parseAbbrevs() (*AbbrevTable, error) {
-	t := Tables.Get().(*AbbrevTable)
-	defer Tables.Put(t)
-	if err := u.Begin(t); err != nil {
-		return nil, err
-	}
-	return t.Clone(), nil
-}
-
-// Clone returns a copy without spare capacity.
-func (t *AbbrevTable) Clone() *AbbrevTable {
-	return &AbbrevTable{
-		dense: slices.Clone(t.dense), sparse: t.sparse, attrs: slices.Clone(t.attrs), consts: slices.Clone(t.consts),
-		Steps: slices.Clone(t.Steps), Keep: t.Keep, InC: t.InC,
-	}
-}
+var Tables = sync.Pool{New: func() any { return &AbbrevTable{InC: true} }}
 
 // Begin reads the unit's own entry, and its table into t, reusing t's memory. The
 // entry's language decides how types are skipped, but its abbreviation can be the
 // last one of the table. So Begin assumes the language of the previous unit, and
 // reads the table again if that was wrong.
 func (u *Unit) Begin(t *AbbrevTable) error {
-	if err := u.checkHeader(); err != nil {
+	b, root, err := u.beginRoot()
+	if err != nil {
 		return err
-	}
-	b := u.buf(int(u.First))
-	root := b.ULEB()
-	if b.Bad || root == 0 {
-		return u.Data.Errorf(".debug_info", u.First, "the unit has no entries")
 	}
 	for {
 		if err := u.readAbbrevs(t, root); err != nil {
 			return err
 		}
-		u.rootOnce.Do(func() { u.rootErr = u.readRoot(t.Get(root), t, b) })
+		u.rootOnce.Do(func() {
+			if ab := t.Get(root); ab == nil {
+				u.rootErr = u.unknownRoot()
+			} else {
+				u.rootErr = u.readRoot(t.attrs[ab.attr0:ab.attrN], t.consts, b)
+			}
+		})
 		if u.rootErr != nil || t.InC == IsC(u.Lang) {
 			return u.rootErr
 		}
@@ -241,8 +221,7 @@ func (u *Unit) Begin(t *AbbrevTable) error {
 // unit's entry.
 func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 	d := u.Data
-	b := bin.Reader{D: d.Abbrev, BigEndian: d.BigEndian}
-	b.Seek(u.AbbrevOff)
+	b := u.abbrevData()
 	t.dense, t.Words, t.sparse = t.dense[:0], append(t.Words[:0], WordEnd), nil
 	t.attrs, t.consts, t.Steps = t.attrs[:0], t.consts[:0], t.Steps[:0]
 	forms := u.formSteps()
@@ -258,17 +237,7 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 		a := abbrev{Tag: Tag(min(b.ULEB(), 1<<16-1)), Children: b.U8() != 0, attr0: uint32(len(t.attrs))}
 		consts := len(t.consts)
 		for {
-			var name Attr
-			var f Form
-			if p := b.P; p+1 < len(b.D) && b.D[p]|b.D[p+1] < 0x80 { // nearly all
-				name, f = Attr(b.D[p]), Form(b.D[p+1])
-				b.P += 2
-			} else {
-				name, f = Attr(min(b.ULEB(), 1<<16-1)), Form(min(b.ULEB(), 1<<16-1))
-				if name == attrMIPSLinkageName {
-					name = AttrLinkageName
-				}
-			}
+			name, f := nextSpec(&b)
 			if b.Bad {
 				return d.Errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)
 			}
@@ -287,7 +256,7 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 		if err != nil {
 			return d.Errorf(".debug_abbrev", uint64(at), "abbreviation %d: %v", code, err)
 		}
-		if !t.Keep && code != root {
+		if code != root {
 			t.attrs, t.consts = t.attrs[:a.attr0], t.consts[:consts]
 		}
 		if code == uint64(len(t.dense))+1 {
@@ -395,10 +364,4 @@ func (t *AbbrevTable) flush(fixed *int) {
 	for ; *fixed > 0; *fixed -= min(*fixed, StepOperand) {
 		t.Steps = append(t.Steps, stepFixed|step(min(*fixed, StepOperand)))
 	}
-}
-
-// Writes reports whether an entry of the unit, or of one that shares its abbreviations, can have an attribute. The unit must have been
-// loaded.
-func (u *Unit) Writes(name Attr) bool {
-	return slices.ContainsFunc(u.table().attrs, func(a AttrSpec) bool { return a.Name == name })
 }

@@ -45,12 +45,17 @@ func (v Value) IsConstant() bool {
 
 // ReadAttr reads the value of an attribute of one of the unit's entries. b is bad if the value
 // is not all there.
-func (u *Unit) ReadAttr(b *bin.Reader, at AttrSpec) Value { return u.readAttr(b, u.table(), at) }
-
-// readAttr reads the value of one of a table's attributes.
-func (u *Unit) readAttr(b *bin.Reader, t *AbbrevTable, at AttrSpec) Value {
+func (u *Unit) ReadAttr(b *bin.Reader, at AttrSpec) Value {
 	if at.form == FormImplicitConst {
-		return Value{Form: FormImplicitConst, U: uint64(t.consts[at.konst])}
+		return u.readAttr(b, u.table().consts, at)
+	}
+	return u.ReadForm(b, at.form)
+}
+
+// readAttr reads the value of an attribute, of a table that has constants.
+func (u *Unit) readAttr(b *bin.Reader, consts []int64, at AttrSpec) Value {
+	if at.form == FormImplicitConst {
+		return Value{Form: FormImplicitConst, U: uint64(consts[at.konst])}
 	}
 	return u.ReadForm(b, at.form)
 }

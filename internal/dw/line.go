@@ -16,9 +16,13 @@ import (
 // LineTable is the line table of one unit.
 type LineTable struct {
 	compDir string
-	dirs    []Value    // by DWARF index
-	Files   []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
-	rows    []Row      // by address, once they have been read
+	version uint16
+	dwarf64 bool  // its offsets have 8 bytes, whatever the unit's have
+	own     Value // before DWARF 5 the file with index 0
+	dirs    lineNames
+	files   lineNames         // from 0 in DWARF 5, from 1 before
+	paths   map[uint64]string // those that File has returned
+	rows    []Row             // by address, once they have been read
 
 	program     bin.Reader
 	minInst     uint64
@@ -31,10 +35,17 @@ type LineTable struct {
 	off         uint64
 }
 
-type lineFile struct {
-	Name Value // as the table has it: may be relative
+// lineNames are the names of directories or files. They are checked when the table is read, and decoded when they are asked for: a unit
+// of a kernel has 140 files, and most questions ask for one or two.
+type lineNames struct {
+	format uint32   // where the form of names is described, in DWARF 5
+	at     []uint32 // by DWARF index: where a name is. Both are bytes from the table's beginning; 0 stands for the unit's own
+}
+
+// lineName is the name of a directory or a file as a table has it: it may be relative, to a directory with an index.
+type lineName struct {
+	name Value
 	dir  uint64
-	path string // what File returns, once it has been asked for
 }
 
 // Row is one row: the source position of the code from the link-time address Addr on.
@@ -78,24 +89,49 @@ type lines struct {
 // if the file is below the compilation directory.
 func (u *Unit) File(index uint64) string {
 	t, err := u.lineTable()
-	if err != nil || index >= uint64(len(t.Files)) {
+	if err != nil || index >= uint64(t.Files()) {
 		return ""
 	}
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
-	f := &t.Files[index]
-	if f.path == "" {
-		f.path = u.FilePath(t, f)
+	p, known := t.paths[index]
+	if !known {
+		if t.paths == nil {
+			t.paths = make(map[uint64]string)
+		}
+		p = u.FilePath(t, int(index))
+		t.paths[index] = p
 	}
-	return f.path
+	return p
+}
+
+// Files returns how many files a table has: their indices are less.
+func (t *LineTable) Files() int { return len(t.files.at) }
+
+// FileName returns the name of a file as the table has it.
+func (u *Unit) FileName(t *LineTable, index int) Value {
+	if t.files.at[index] == 0 {
+		return t.own
+	}
+	return u.Lines().lineName(t, &t.files, index, true).name
 }
 
 // FilePath joins the parts of a file's path.
-func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
-	u = u.Lines()
-	name := u.Text(f.Name)
-	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs)) {
-		if dir := u.join(u.Text(t.dirs[f.dir])); dir != "" {
+func (u *Unit) FilePath(t *LineTable, index int) string {
+	if u = u.Lines(); t.files.at[index] == 0 {
+		return u.filePath(t, lineName{name: t.own})
+	}
+	return u.filePath(t, u.lineName(t, &t.files, index, true))
+}
+
+func (u *Unit) filePath(t *LineTable, f lineName) string {
+	name := u.Text(f.name)
+	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs.at)) {
+		dir := u.compDirValue
+		if t.dirs.at[f.dir] != 0 {
+			dir = u.lineName(t, &t.dirs, int(f.dir), false).name
+		}
+		if dir := u.join(u.Text(dir)); dir != "" {
 			name = path.Join(dir, name)
 		}
 	}
@@ -113,13 +149,16 @@ func (u *Unit) Lines() *Unit {
 	return u
 }
 
-const maxLineFiles = 1 << 20
+const (
+	maxLineFiles = 1 << 20
+	maxLineTable = 1<<32 - 1<<10 // bytes
+)
 
 // ReadLineTable reads the header and its tables into t, reusing t's memory.
 func (u *Unit) ReadLineTable(t *LineTable) error {
-	name := u.nameValue
+	own := u.nameValue
 	if lines := u.Lines(); lines != u {
-		name = BlockValue(FormString, []byte(u.Name())) // which a skeleton does not have
+		own = BlockValue(FormString, []byte(u.Name())) // which a skeleton does not have
 		u = lines
 	}
 	d := u.Data
@@ -127,7 +166,7 @@ func (u *Unit) ReadLineTable(t *LineTable) error {
 	b := bin.Reader{D: d.Line, BigEndian: d.BigEndian}
 	b.Seek(u.StmtList)
 	n, dwarf64 := b.UnitLength()
-	if b.Bad || n > uint64(len(b.D)-b.P) {
+	if b.Bad || n > uint64(len(b.D)-b.P) || n > maxLineTable {
 		return bad("invalid line table length")
 	}
 	b.D = b.D[:b.P+int(n)]
@@ -143,7 +182,10 @@ func (u *Unit) ReadLineTable(t *LineTable) error {
 	if b.Bad || headerLen > uint64(len(b.D)-b.P) {
 		return bad("invalid header length")
 	}
-	*t = LineTable{compDir: u.CompDir(), off: u.StmtList, maxOps: 1, dirs: t.dirs[:0], Files: t.Files[:0]}
+	*t = LineTable{
+		compDir: u.CompDir(), off: u.StmtList, maxOps: 1, version: version, dwarf64: dwarf64, own: own,
+		dirs: lineNames{at: t.dirs.at[:0]}, files: lineNames{at: t.files.at[:0]},
+	}
 	t.program = bin.Reader{D: b.D, P: b.P + int(headerLen), BigEndian: d.BigEndian}
 	t.minInst = uint64(b.U8())
 	if version >= 4 {
@@ -160,10 +202,14 @@ func (u *Unit) ReadLineTable(t *LineTable) error {
 		return bad("the header is cut short")
 	}
 	if version == 5 {
-		return u.readFilesV5(t, &b, dwarf64)
+		if err := u.readNamesV5(t, &b, &t.dirs); err != nil {
+			return err
+		}
+		return u.readNamesV5(t, &b, &t.files)
 	}
-	t.dirs = append(t.dirs, u.compDirValue)
-	for len(t.dirs) < maxLineFiles {
+	t.dirs.at = append(t.dirs.at, 0)
+	for len(t.dirs.at) < maxLineFiles {
+		at := b.P
 		s := b.CString()
 		if b.Bad {
 			return bad("the directory table does not end")
@@ -171,23 +217,56 @@ func (u *Unit) ReadLineTable(t *LineTable) error {
 		if len(s) == 0 {
 			break
 		}
-		t.dirs = append(t.dirs, BlockValue(FormString, s))
+		t.dirs.at = append(t.dirs.at, uint32(at-int(t.off)))
 	}
-	t.Files = append(t.Files, lineFile{Name: name})
-	for len(t.Files) < maxLineFiles {
+	t.files.at = append(t.files.at, 0)
+	for len(t.files.at) < maxLineFiles {
+		at := b.P
 		s := b.CString()
 		if len(s) == 0 && !b.Bad {
 			break
 		}
-		f := lineFile{Name: BlockValue(FormString, s), dir: b.ULEB()}
+		b.ULEB() // directory
 		b.ULEB() // modification time
 		b.ULEB() // length
 		if b.Bad {
 			return bad("the file table does not end")
 		}
-		t.Files = append(t.Files, f)
+		t.files.at = append(t.files.at, uint32(at-int(t.off)))
 	}
 	return nil
+}
+
+// lineName decodes the name with an index. withDir is set for files, whose directory follows before DWARF 5.
+func (u *Unit) lineName(t *LineTable, names *lineNames, index int, withDir bool) (out lineName) {
+	b := bin.Reader{D: t.program.D, P: int(t.off) + int(names.at[index]), BigEndian: t.program.BigEndian}
+	if t.version == 5 {
+		forms := bin.Reader{D: b.D, P: int(t.off) + int(names.format), BigEndian: b.BigEndian}
+		reader := u.lineReader(t)
+		for range forms.U8() {
+			out.take(forms.ULEB(), reader.ReadForm(&b, Form(forms.ULEB())))
+		}
+		return out
+	}
+	if out.name = BlockValue(FormString, b.CString()); withDir {
+		out.dir = b.ULEB()
+	}
+	return out
+}
+
+// take takes a part of a name.
+func (n *lineName) take(kind uint64, v Value) {
+	switch kind {
+	case 1: // DW_LNCT_path
+		n.name = v
+	case 2: // DW_LNCT_directory_index
+		n.dir = v.U
+	}
+}
+
+// lineReader returns what reads the forms of a table of DWARF 5: its offset size may differ from the unit's.
+func (u *Unit) lineReader(t *LineTable) Unit {
+	return Unit{Data: u.Data, Header: Header{Version: 5, AddrSize: u.AddrSize, Dwarf64: t.dwarf64}}
 }
 
 // join makes a directory of the table absolute.
@@ -198,47 +277,32 @@ func (u *Unit) join(dir string) string {
 	return path.Join(u.CompDir(), dir)
 }
 
-// readFilesV5 reads the directory and file tables of DWARF 5, which describe
-// their own form.
-func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
+// readNamesV5 passes over a table of names of DWARF 5, which describes its own form.
+func (u *Unit) readNamesV5(t *LineTable, b *bin.Reader, names *lineNames) error {
 	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
-	// The offset size is the line table's, which may differ from the unit's.
-	reader := Unit{Data: u.Data, Header: Header{Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}}
-	table := func(begin func(count int), take func(f lineFile)) error {
-		type format struct{ kind, form uint64 }
-		formats := make([]format, b.U8())
-		for i := range formats {
-			formats[i] = format{b.ULEB(), b.ULEB()}
-		}
-		count := b.ULEB()
-		// An entry takes at least a byte, so a larger count is damage.
-		if b.Bad || count > maxLineFiles || count > uint64(len(b.D)-b.P) {
-			return bad("invalid directory or file table")
-		}
-		begin(int(count))
-		for range count {
-			var file lineFile
-			for _, f := range formats {
-				v := reader.ReadForm(b, Form(f.form))
-				switch f.kind {
-				case 1: // DW_LNCT_path
-					file.Name = v
-				case 2: // DW_LNCT_directory_index
-					file.dir = v.U
-				}
-			}
-			if b.Bad {
-				return bad("the directory or file table is cut short or has an unknown form")
-			}
-			take(file)
-		}
-		return nil
+	reader := u.lineReader(t)
+	names.format = uint32(b.P - int(t.off))
+	forms := make([]Form, b.U8())
+	for i := range forms {
+		b.ULEB() // what it is
+		forms[i] = Form(b.ULEB())
 	}
-	err := table(func(n int) { t.dirs = slices.Grow(t.dirs, n) }, func(f lineFile) { t.dirs = append(t.dirs, f.Name) })
-	if err != nil {
-		return err
+	count := b.ULEB()
+	// An entry takes at least a byte, so a larger count is damage.
+	if b.Bad || count > maxLineFiles || count > uint64(len(b.D)-b.P) {
+		return bad("invalid directory or file table")
 	}
-	return table(func(n int) { t.Files = slices.Grow(t.Files, n) }, func(f lineFile) { t.Files = append(t.Files, f) })
+	names.at = slices.Grow(names.at, int(count))
+	for range count {
+		names.at = append(names.at, uint32(b.P-int(t.off)))
+		for _, f := range forms {
+			reader.ReadForm(b, f)
+		}
+		if b.Bad {
+			return bad("the directory or file table is cut short or has an unknown form")
+		}
+	}
+	return nil
 }
 
 // maxLineRows bounds a line program; a kernel's longest has about 100,000 rows.

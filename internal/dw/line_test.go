@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,6 +177,27 @@ func lineProgram(program ...any) []byte {
 		2, 1, byte(dw.FormString), 2, byte(dw.FormUdata), 2, "a.c", 0, "b.c", 0) // files: path, directory
 	b := dwarftest.Cat(dwarftest.LE16(5), 8, 0, dwarftest.LE32(uint64(len(head))), head, dwarftest.Cat(program...))
 	return dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)
+}
+
+// TestNamesStay: names of files are where they are until they are asked for.
+func TestNamesStay(t *testing.T) {
+	const files = 5000
+	head := dwarftest.Cat(1, 1, 1, 0xfb, 14, 1, 1, 1, byte(dw.FormString), 1, "/src", 2, 1, byte(dw.FormString), 2, byte(dw.FormUdata), dwarftest.ULEB(files))
+	for range files {
+		head = dwarftest.Cat(head, "a.c", 0)
+	}
+	b := dwarftest.Cat(dwarftest.LE16(5), 8, 0, dwarftest.LE32(uint64(len(head))), head)
+	u := unitOf(t, data(t, 5, []dwarftest.Attr{dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0)}, map[string][]byte{".debug_line": dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)}))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	name := u.File(files - 1)
+	runtime.ReadMemStats(&after)
+	if name != "/src/a.c" {
+		t.Errorf("the last file is %q", name)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8*files {
+		t.Errorf("%d bytes are allocated for the name of one of %d files", n, files)
+	}
 }
 
 func TestLineProgram(t *testing.T) {

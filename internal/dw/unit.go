@@ -26,7 +26,7 @@ type Unit struct {
 	rootErr  error
 	loadOnce sync.Once // reads the abbreviations as well
 	loadErr  error
-	abbrevs  atomic.Pointer[AbbrevTable] // nil until then, and after Forget
+	abbrevs  atomic.Pointer[declarations] // nil until then, and after Forget
 
 	// Attributes of the unit's own entry:
 	Lang                                       uint64
@@ -173,24 +173,15 @@ func (u *Unit) checkHeader() error {
 // is remembered too.
 func (u *Unit) Load() error {
 	u.loadOnce.Do(func() {
-		t, err := u.parseAbbrevs()
+		t, err := u.readDeclarations()
 		u.abbrevs.Store(t)
 		u.loadErr = err
 	})
 	return u.loadErr
 }
 
-// LoadFrom is Load with the table that Begin has just read.
-func (u *Unit) LoadFrom(t *AbbrevTable) error {
-	u.loadOnce.Do(func() {})
-	if u.loadErr == nil && u.abbrevs.Load() == nil {
-		u.abbrevs.Store(t.Clone())
-	}
-	return u.loadErr
-}
-
 // table returns the abbreviations of a unit that has been loaded.
-func (u *Unit) table() *AbbrevTable {
+func (u *Unit) table() *declarations {
 	if t := u.abbrevs.Load(); t != nil {
 		return t
 	}
@@ -198,10 +189,10 @@ func (u *Unit) table() *AbbrevTable {
 }
 
 // reload reads the abbreviations again after Forget.
-func (u *Unit) reload() *AbbrevTable {
-	t, err := u.parseAbbrevs()
+func (u *Unit) reload() *declarations {
+	t, err := u.readDeclarations()
 	if err != nil {
-		return &AbbrevTable{} // it was read before: the file has changed, which Guard tells
+		return &declarations{} // it was read before: the file has changed, which Guard tells
 	}
 	u.abbrevs.Store(t)
 	return t
@@ -214,17 +205,30 @@ func (u *Unit) Forget() {
 	u.lines.Store(nil)
 }
 
-// readRoot reads the unit's own entry, whose attributes begin at b.
-func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
-	if ab == nil {
-		return u.Data.Errorf(".debug_info", u.First, "the unit's entry has an unknown abbreviation")
+// beginRoot returns a reader after the code of the unit's own entry, and that code.
+func (u *Unit) beginRoot() (b bin.Reader, code uint64, err error) {
+	if err := u.checkHeader(); err != nil {
+		return b, 0, err
 	}
+	b = u.buf(int(u.First))
+	if code = b.ULEB(); b.Bad || code == 0 {
+		return b, 0, u.Data.Errorf(".debug_info", u.First, "the unit has no entries")
+	}
+	return b, code, nil
+}
+
+func (u *Unit) unknownRoot() error {
+	return u.Data.Errorf(".debug_info", u.First, "the unit's entry has an unknown abbreviation")
+}
+
+// readRoot reads the unit's own entry, whose attributes begin at b.
+func (u *Unit) readRoot(specs []AttrSpec, consts []int64, b bin.Reader) error {
 	if err := u.takeSkeleton(); err != nil {
 		return err
 	}
 	var lowpc Value
-	for _, at := range t.attrs[ab.attr0:ab.attrN] {
-		v := u.readAttr(&b, t, at)
+	for _, at := range specs {
+		v := u.readAttr(&b, consts, at)
 		if b.Bad {
 			return u.DamagedAttr(u.First, at)
 		}
@@ -287,9 +291,9 @@ func (u *Unit) Producer() string { return u.Text(u.producerValue) }
 // Entry is a debugging information entry whose attributes have not been read.
 type Entry struct {
 	Unit   *Unit
-	Off    uint64  // in .debug_info
-	Abbrev *abbrev // nil: the end of a list of children
-	pos    int     // in .debug_info: first attribute
+	Off    uint64       // in .debug_info
+	Abbrev *declaration // nil: the end of a list of children
+	pos    int          // in .debug_info: first attribute
 }
 
 // Entry returns the entry at an offset in .debug_info.
@@ -306,7 +310,7 @@ func (u *Unit) Entry(off uint64) (Entry, error) {
 	if code == 0 {
 		return e, nil
 	}
-	e.Abbrev = u.table().Get(code)
+	e.Abbrev = u.table().get(code)
 	if e.Abbrev == nil {
 		return Entry{}, u.Data.Errorf(".debug_info", off, "unknown abbreviation %d", code)
 	}
@@ -323,13 +327,12 @@ func (e Entry) IsEnd() bool { return e.Abbrev == nil }
 
 // IsFunctionAt reports whether an offset in .debug_info is that of an entry which a scan records: of a function, or of an inlined
 // instance of one, with an address or without. The unit must have been loaded.
-func (u *Unit) IsFunctionAt(off uint64, inlined, hasPC bool) bool {
+func (u *Unit) IsFunctionAt(off uint64, inlined, pc bool) bool {
 	if off < u.First || off >= u.End {
 		return false
 	}
 	b := u.buf(int(off))
-	a := u.table().Get(b.ULEB())
-	return !b.Bad && a != nil && a.Record && a.HasPC == hasPC && (a.Tag == TagInlinedSubroutine) == inlined
+	return u.table().kind(b.ULEB()) == recordKindOf(inlined, pc) && !b.Bad
 }
 
 // Tag returns the entry's tag, or 0 at the end of a list.
@@ -366,7 +369,7 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 //			return u.DamagedAttr(e.Off, at)
 //		}
 //		switch at.Name {
-func (e Entry) Specs() []AttrSpec { return e.Unit.table().attrs[e.Abbrev.attr0:e.Abbrev.attrN] }
+func (e Entry) Specs() []AttrSpec { return e.Abbrev.attrs }
 
 // Data returns a reader at the entry's first attribute.
 func (e Entry) Data() bin.Reader { return e.Unit.buf(e.pos) }
@@ -405,7 +408,7 @@ func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
 		return e.pos + n, nil
 	}
-	p, _ := u.runSteps(e.pos, u.table().Steps[e.Abbrev.Step0:e.Abbrev.StepN])
+	p, _ := u.runSteps(e.pos, e.Abbrev.steps)
 	if p < 0 {
 		return 0, u.Data.Errorf(".debug_info", e.Off, "the entry does not end within its unit")
 	}
@@ -427,7 +430,7 @@ func (u *Unit) SkipTree(e Entry) (int, error) {
 			if at := e.pos + int(e.Abbrev.sibAt); e.Abbrev.sibAt >= 0 && at+4 <= int(u.End) {
 				sib = int(u.Off) + int(binary.LittleEndian.Uint32(u.Data.Info[at:]))
 			} else {
-				_, sib = u.runSteps(e.pos, u.table().Steps[e.Abbrev.Step0:e.Abbrev.SibN])
+				_, sib = u.runSteps(e.pos, e.Abbrev.steps[:e.Abbrev.SibN])
 			}
 			if sib <= e.pos || uint64(sib) >= u.End {
 				return 0, u.Data.Errorf(".debug_info", e.Off, "invalid sibling reference %#x", sib)

@@ -55,6 +55,7 @@ func (f elfForm) eachSym(d []byte, each func(*elfSym)) {
 type symbols struct {
 	source
 	d, strs []byte
+	globals int // where in d those that are not local begin: all are after the others
 }
 
 // symbolsOf returns the first symbol table of a type, or nothing if there is none, or if it is damaged.
@@ -72,7 +73,9 @@ func symbolsOf(src source, typ elf.SectionType) (out []symbols) {
 	if err != nil || strs == nil {
 		return nil
 	}
-	return []symbols{{src, d, strs}}
+	// sh_info is the index of the first one that is not local (gABI, "sh_link and sh_info Interpretation").
+	globals := uint64(sec.Info) * uint64(src.form().symSize())
+	return []symbols{{src, d, strs, int(min(globals, uint64(len(d))))}}
 }
 
 // symbolTables returns the symbol tables: .symtab or, in a stripped file, .dynsym and what
@@ -106,28 +109,37 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 		begins[beginning([]byte(n+"\x00"))%uint64(len(begins))] = true
 	}
 	out := make(map[string]uint64)
-	local := make(map[string]bool)
+	global := make(map[string]bool) // names of which a global symbol was found: no other one counts then
+	take := func(t *symbols, s *elfSym) {
+		if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(t.strs)) {
+			return
+		}
+		// Most symbols are not wanted. Read no more than the longest name.
+		if !begins[beginning(t.strs[s.name:])%uint64(len(begins))] {
+			return
+		}
+		text, ok := bin.CStringAt(t.strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(t.strs)))], uint64(s.name))
+		if !ok || !want[string(text)] {
+			return
+		}
+		name := string(text)
+		if _, known := out[name]; !known || s.bind != elf.STB_LOCAL && !global[name] {
+			out[name] = s.value + f.symbolBase(t, s.section)
+			if s.bind != elf.STB_LOCAL {
+				global[name] = true
+			}
+		}
+	}
 	err := f.Guard(func() error {
 		for _, t := range f.symbolTables() {
-			strs := t.strs
-			t.form().eachSym(t.d, func(s *elfSym) {
-				if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
-					return
+			form := t.form()
+			size := form.symSize()
+			for _, d := range [][]byte{t.d[t.globals:], t.d[:t.globals]} {
+				for ; len(d) >= size && len(global) < len(want); d = d[size:] {
+					s := form.sym(d)
+					take(&t, &s)
 				}
-				// Most symbols are not wanted. Read no more than the longest name.
-				if !begins[beginning(strs[s.name:])%uint64(len(begins))] {
-					return
-				}
-				text, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
-				if !ok || !want[string(text)] {
-					return
-				}
-				name := string(text)
-				global := s.bind != elf.STB_LOCAL
-				if _, known := out[name]; !known || global && local[name] {
-					out[name], local[name] = s.value+f.symbolBase(&t, s.section), !global
-				}
-			})
+			}
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ func (x *Index) Scan(ctx context.Context) error {
 	if x.scanned {
 		return x.scanErr
 	}
-	err := x.EachUnit(ctx, x.AllUnits(), false, func(*Scanner, *Unit) error { return nil })
+	err := x.EachUnit(ctx, x.AllUnits(), func(*Scanner, *Unit) error { return nil })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -148,8 +148,8 @@ func (x *Index) largestFirst(units []int) []int {
 }
 
 // EachUnit reads the records of units and calls f for each, on all processors. It
-// skips type units, which have no functions of their own. sites says that f reads sites.
-func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*Scanner, *Unit) error) error {
+// skips type units, which have no functions of their own.
+func (x *Index) EachUnit(ctx context.Context, units []int, f func(*Scanner, *Unit) error) error {
 	var done atomic.Uint64
 	total := uint64(0)
 	if x.O.Progress != nil {
@@ -162,7 +162,6 @@ func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*S
 			return context.Cause(ctx)
 		}
 		u := &x.Units[units[i]]
-		s.sites = sites
 		if !u.IsType() {
 			if err := u.records(s); err != nil {
 				return err
@@ -236,9 +235,7 @@ func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
 
 // Scanner walks units and reuses its memory for the next one.
 type Scanner struct {
-	Worker int   // number of the goroutine, from 0
-	sites  bool  // sites of units may be read, so their abbreviations are worth keeping
-	of     *Unit // the unit that Table was last read for
+	Worker int // number of the goroutine, from 0
 	Table  dw.AbbrevTable
 	recs   []Rec
 	// origins are the offsets in .debug_info of the records' origins, or 0. A kernel has half a
@@ -253,29 +250,18 @@ const maxDepth = 512
 // scan reads a unit's records. The abbreviations stay in the scanner: keeping those
 // of all units would take 120 MB for a kernel.
 func (s *Scanner) scan(u *Unit) error {
-	s.Table.Keep = s.sites
 	if err := u.Begin(&s.Table); err != nil {
 		return err
 	}
-	s.of = u
 	return s.walk(u)
-}
-
-// Load loads a unit. If the scanner has just read the unit, it reuses the table.
-func (s *Scanner) Load(u *Unit) error {
-	if s.of == u && s.Table.Keep {
-		return u.LoadFrom(&s.Table)
-	}
-	return u.Load()
 }
 
 // Open loads a unit and its records, so that its sites can be read.
 func (s *Scanner) Open(u *Unit) error {
-	s.sites = true
 	if err := u.records(s); err != nil {
 		return err
 	}
-	return s.Load(u)
+	return u.Load()
 }
 
 // walk visits all entries of a unit that may be functions or contain some. Their
