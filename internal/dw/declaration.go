@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -82,9 +83,19 @@ func (u *Unit) readDeclarations() (*declarations, error) {
 	return t, nil
 }
 
+// declRoom is memory to read a table into: how large it is is known afterwards.
+type declRoom struct {
+	consts []int64
+	places []declPlace
+}
+
+var declRooms = sync.Pool{New: func() any { return new(declRoom) }}
+
 // declare looks over the unit's table.
 func (u *Unit) declare() (*declarations, error) {
-	t := &declarations{unit: u}
+	room := declRooms.Get().(*declRoom)
+	defer declRooms.Put(room)
+	consts, places := room.consts[:0], room.places[:0]
 	type other struct {
 		code uint64
 		declPlace
@@ -100,7 +111,7 @@ func (u *Unit) declare() (*declarations, error) {
 		if code == 0 {
 			break
 		}
-		place := declPlace{at: uint32(b.P - base), konst: uint32(len(t.consts))}
+		place := declPlace{at: uint32(b.P - base), konst: uint32(len(consts))}
 		tag, pc := Tag(min(b.ULEB(), 1<<16-1)), false
 		b.U8()
 		for {
@@ -114,7 +125,7 @@ func (u *Unit) declare() (*declarations, error) {
 			pc = pc || name == AttrLowpc || name == AttrEntrypc || name == AttrRanges
 			switch {
 			case f == FormImplicitConst:
-				t.consts = append(t.consts, b.SLEB())
+				consts = append(consts, b.SLEB())
 			case f >= 256 || forms[f] == stepUnknown:
 				if formStep(f, u) == stepUnknown {
 					return nil, errDeclared
@@ -129,14 +140,14 @@ func (u *Unit) declare() (*declarations, error) {
 		if tag == TagSubprogram || tag == TagInlinedSubroutine {
 			place.kind = recordKindOf(tag == TagInlinedSubroutine, pc)
 		}
-		if code == uint64(len(t.places))+1 {
-			t.places = append(t.places, place)
+		if code == uint64(len(places))+1 {
+			places = append(places, place)
 		} else {
 			others = append(others, other{code, place})
 		}
 	}
-	t.consts, t.places = slices.Clip(t.consts), slices.Clip(t.places)
-	t.read = make([]atomic.Pointer[declaration], len(t.places))
+	room.consts, room.places = consts, places
+	t := &declarations{unit: u, consts: slices.Clone(consts), places: slices.Clone(places), read: make([]atomic.Pointer[declaration], len(places))}
 	for _, o := range others {
 		if t.others == nil {
 			t.others = make(map[uint64]*declaration)
