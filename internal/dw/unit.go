@@ -28,7 +28,15 @@ type Unit struct {
 	loadErr  error
 	abbrevs  atomic.Pointer[declarations] // nil until then, and after Forget
 
-	// Attributes of the unit's own entry:
+	*rootAttrs // never nil
+
+	lineMu sync.Mutex // held while lines is read
+	lines  atomic.Pointer[lines]
+	rowsMu sync.Mutex
+}
+
+// rootAttrs are the attributes of a unit's own entry. Most questions read few units of an image: the others have none of their own.
+type rootAttrs struct {
 	Lang                                       uint64
 	lowpc                                      uint64
 	PCs                                        PCs
@@ -38,10 +46,18 @@ type Unit struct {
 	StmtList                                   uint64
 	HasStmtList                                bool
 	strOffsetsBase, addrBase, RngBase, LocBase uint64
+}
 
-	lineMu sync.Mutex // held while lines is read
-	lines  atomic.Pointer[lines]
-	rowsMu sync.Mutex
+// unread are the attributes of units that have not been read, which nobody changes.
+var unread rootAttrs
+
+// NewUnits returns units without headers.
+func NewUnits(d *Data, n int) []Unit {
+	units := make([]Unit, n)
+	for i := range units {
+		units[i].Data, units[i].Number, units[i].rootAttrs = d, i, &unread
+	}
+	return units
 }
 
 // Header is a unit's header.
@@ -77,7 +93,7 @@ func (d *Data) ReadUnits() error {
 			continue // padding between units
 		}
 		n := len(d.Units)
-		d.Units = append(d.Units, Unit{Data: d, Number: n, Header: h})
+		d.Units = append(d.Units, Unit{Data: d, Number: n, Header: h, rootAttrs: &unread})
 		if d.parts != nil && !d.partAt(h.Off).take(&d.Units[n]) {
 			d.Units = d.Units[:n]
 		}
@@ -223,6 +239,7 @@ func (u *Unit) unknownRoot() error {
 
 // readRoot reads the unit's own entry, whose attributes begin at b.
 func (u *Unit) readRoot(specs []AttrSpec, consts []int64, b bin.Reader) error {
+	u.rootAttrs = new(rootAttrs)
 	if err := u.takeSkeleton(); err != nil {
 		return err
 	}

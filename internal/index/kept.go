@@ -399,10 +399,10 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	if x.Data.Ready() {
 		return compared, x.takeKept(k, &table)
 	}
-	units := make([]dw.Unit, count)
+	units := dw.NewUnits(x.Data, count)
 	for i := range units {
 		u := &units[i]
-		u.Data, u.Number, u.Recalled = x.Data, i, true
+		u.Recalled = true
 		u.Off, u.End, u.First, u.AbbrevOff, u.Signature, u.TypeOff = table.U64(), table.U64(), table.U64(), table.U64(), table.U64(), table.U64()
 		k.recs = append(k.recs, k.recs[i]+int(table.U32()))
 		u.Version, u.AddrSize, u.Kind, u.Dwarf64 = uint16(table.U8()), table.U8(), table.U8(), table.U8() != 0
