@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Fetches the source of a Debian package for tests that build real programs, and prints its folder.
 #
-#   scripts/fetch-source.sh PACKAGE
+#   scripts/fetch-source.sh PACKAGE [FOLDER]
 #
-# It is downloaded once, to $BENCH_CACHE/source (default: bench/.cache/source), as the suite of the machine
+# With FOLDER (a pattern), only the folders of that name are unpacked: 'guality' of gcc-12 has the programs that
+# `measure guality` traces. It is downloaded once, to $BENCH_CACHE/source (default: bench/.cache/source), as the suite of the machine
 # has it. The machine's own package lists are not changed.
 set -euo pipefail
 
-package=${1:?"usage: $0 PACKAGE"}
+package=${1:?"usage: $0 PACKAGE [FOLDER]"}
+folder=${2:-}
 cache=${BENCH_CACHE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/bench/.cache}/source
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd -P)
-target=$cache/$package
+target=$cache/$package${folder:+-$folder}
 if [[ -d $target ]]; then
 	echo "$target"
 	exit 0
@@ -36,6 +38,13 @@ apt-get "${apt[@]}" update >&2
 (cd "$work/source" && apt-get "${apt[@]}" source --download-only "$package" >&2)
 original=$(find "$work/source" -name '*.orig.tar.*' ! -name '*.asc')
 mkdir "$work/unpacked"
-tar -x -f "$original" -C "$work/unpacked" --strip-components=1
+# GCC's has archives in it: of its own sources, and of others.
+if inner=$(tar -t -f "$original" | grep -E "^[^/]*/${package%%-*}-[^/]*\.tar\.[a-z0-9]*$"); then
+	tar -x -f "$original" -C "$work/source" "$inner"
+	original=$work/source/$inner
+fi
+only=()
+[[ -z $folder ]] || only=(--wildcards "*/$folder/*")
+tar -x -f "$original" -C "$work/unpacked" --strip-components=1 "${only[@]}"
 mv "$work/unpacked" "$target"
 echo "$target"

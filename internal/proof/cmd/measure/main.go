@@ -24,6 +24,7 @@ var measures = []struct {
 	{"twin", "what probes see in real programs, beside their unoptimized builds", measureTwin},
 	{"formats", "answers about real programs in each format of debug information", measureFormats},
 	{"mutate", "answers about damaged images", measureMutate},
+	{"guality", "what GCC's developers say that variables are, beside GDB", measureGuality},
 	{"producers", "what each compiler's debug information gives (-w replaces a table in a page)", measureProducers},
 	{"reach", "two readers of the kernels of all architectures", measureReach},
 	{"packs", "size and time of packs", measurePacks},
