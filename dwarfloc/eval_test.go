@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -88,6 +89,7 @@ func newEvalUnit(t testing.TB) *evalUnit {
 
 // locate evaluates an expression and prints what came out.
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
+	x.u.Recs = []index.Rec{{Parent: -1}} // a function without a call
 	at := &resolve.Spot{U: x.u.Unit, Addr: addr, At: resolve.Place{Addr: addr}, Fun: resolve.Function{Start: dwarftest.TextAddr}}
 	if frame != nil {
 		at.Fun.Frame = dw.BlockValue(dw.FormExprloc, frame)
@@ -279,7 +281,7 @@ func TestExpressions(t *testing.T) {
 		{"implicit_pointer", dwarftest.Cat(xImplicitPointer, dwarftest.LE32(0x1f2e), dwarftest.SLEB(-4)), 0, nil, "implicit-pointer &(0x1f2e-4)"},
 		{"GNU_implicit_pointer", dwarftest.Cat(xGNUImplicitPtr, dwarftest.LE32(0x1f2e), 0), 0, nil, "implicit-pointer &(0x1f2e+0)"},
 		{"entry_value at the entry", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), entryAt, nil, "value %rdi"},
-		{"entry_value elsewhere", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), bodyAt, nil, "entry-value-only"},
+		{"entry_value elsewhere", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), bodyAt, nil, "entry-value-only: no call in its unit is known"},
 		{"GNU_entry_value in a sum", dwarftest.Cat(xGNUEntryValue, 1, xReg0+rdi, xPlusUconst, 8, xStackValue), entryAt, nil, "value %rdi+8"},
 		{"entry_value of memory", dwarftest.Cat(xEntryValue, 3, xBreg0+rsp, 8, xDeref, xStackValue), entryAt, nil, "value u64[%rsp+8]"},
 		{"nested entry values", dwarftest.Cat(xEntryValue, 3, xEntryValue, 1, xReg0+rdi, xStackValue), entryAt, nil, "value %rdi"},
@@ -287,7 +289,7 @@ func TestExpressions(t *testing.T) {
 		{"entry_value of pieces", dwarftest.Cat(xEntryValue, 3, xReg0, xPiece, 8, xStackValue), entryAt, nil, "unsupported-operation: an entry value that is pieces"},
 		{"entry_value, empty", dwarftest.Cat(xEntryValue, 0, xStackValue), entryAt, nil, badExpr + "an empty entry value"},
 		{"entry_value cut short", dwarftest.Cat(xEntryValue, 9, xReg0), entryAt, nil, badExpr + "an operand of DW_OP_entry_value is cut short"},
-		{"GNU_parameter_ref", dwarftest.Cat(xGNUParameterRef, dwarftest.LE32(0x20), xStackValue), 0, nil, "parameter-ref"},
+		{"GNU_parameter_ref", dwarftest.Cat(xGNUParameterRef, dwarftest.LE32(0x20), xStackValue), 0, nil, "parameter-ref: no call in its unit is known"},
 		{"form_tls_address", dwarftest.Cat(xConst8u, dwarftest.LE64(16), xFormTLS), 0, nil, "thread-local"},
 		{"GNU_push_tls_address", dwarftest.Cat(xConst8u, dwarftest.LE64(16), xGNUPushTLS), 0, nil, "thread-local"},
 

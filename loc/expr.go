@@ -47,6 +47,10 @@ import (
 //   - >u: A > B, unsigned
 //   - >=u: A >= B, unsigned
 //   - select: A != 0 ? B : C; only one of B and C is computed
+//   - caller: what a caller passed. A is the return address less an address of the image, and B the first of the
+//     arms, which are for the callers that are known; a return address that no arm is for is a fault
+//   - arm: of a caller: the value A, where the caller's A is K, which fits into 31 bits; B is the next arm, with a greater K,
+//     or nil
 //   - task: what the kernel knows of the current task: $pid, $tid, $uid, $gid, $cpu, $cgroup, $time and
 //     the two halves of $comm are the numbers K from 0 to 8
 //   - text: the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
@@ -122,6 +126,8 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 			e.A.write(b, a, false)
 		}
 		b.WriteString(", " + strconv.Quote(e.Pattern()) + "]")
+	case ops.Caller:
+		e.writeCaller(b, a)
 	case ops.Neg, ops.Not:
 		b.WriteByte("-~"[e.Op-ops.Neg])
 		if e.A.Op == ops.Add && e.A.B.Op == ops.Const {
@@ -161,6 +167,30 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 			b.WriteByte(')')
 		}
 	}
+}
+
+// writeCaller writes what is at each return address: "caller(u64[%rsp+8]: @0x401136 5, @0x401150 %rbx)".
+func (e *Expr) writeCaller(b *strings.Builder, a *arch.Arch) {
+	from, first := e.A, (*Expr)(nil)
+	e.A.Walk(func(n *Expr) {
+		if n.Op == ops.Sub && n.B.Op == ops.Addr && first == nil {
+			from, first = n.A, n.B
+		}
+	})
+	b.WriteString("caller(")
+	from.write(b, a, false)
+	sep := ": "
+	for arm := e.B; arm != nil; arm = arm.B {
+		b.WriteString(sep)
+		sep = ", "
+		if first != nil {
+			b.WriteString("@0x" + strconv.FormatUint(first.K+arm.K, 16) + " ")
+		} else {
+			b.WriteString(constText(arm.K) + " ")
+		}
+		arm.A.write(b, a, true)
+	}
+	b.WriteByte(')')
 }
 
 // constText prints a number, in decimal if that is easy to read.

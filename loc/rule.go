@@ -21,6 +21,9 @@ import (
 //   - abi: the architecture's calling convention gives the place
 //   - abi-btf: it does so for a signature that BTF gives, which does not say whether the compiler kept it
 //   - btf-inline: a section .BTF.inline says the place
+//   - caller: the debug information names a value that the function was called with, and its call sites say what that was: the
+//     return address tells which one it is
+//   - table: the debug information has lost it, and a table of the kernel states it
 type Rule uint8
 
 // ruleText is in the order of the constants of package internal/rule.
@@ -37,6 +40,8 @@ var ruleText = [...]struct{ name, text string }{
 	{"abi", "the place that the calling convention says"},
 	{"abi-btf", "the place that the calling convention says for the signature in BTF"},
 	{"btf-inline", "the place that .BTF.inline says"},
+	{"caller", "what the call site passed that the return address names"},
+	{"table", "what a table of the kernel states"},
 }
 
 // String returns the rule's short, stable name.

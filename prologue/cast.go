@@ -53,8 +53,11 @@ func (c *computer) asked(n *node) int {
 	if n == nil || n.calls == 0 {
 		return 0
 	}
-	if n.op == ops.Select {
+	switch n.op {
+	case ops.Select:
 		return c.asked(n.a) + max(c.asked(n.b), c.asked(n.c))
+	case ops.Arm:
+		return max(c.asked(n.a), c.asked(n.b))
 	}
 	own := 0
 	switch {

@@ -95,6 +95,8 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	case ops.Not:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Xor, dst, -1)
+	case ops.Caller:
+		c.caller(n, dst, free)
 	case ops.Select:
 		var no, end label
 		c.unless(n.a, dst, free, &no)

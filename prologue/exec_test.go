@@ -172,6 +172,34 @@ func TestOps(t *testing.T) {
 	})
 }
 
+// TestCaller: each number of arms, with an address for each arm, and some that none is for: between them, before and behind.
+func TestCaller(t *testing.T) {
+	execute(t, func(w *world) (cases []execCase) {
+		for n := 1; n <= 9; n++ {
+			for at := uint64(0); at < uint64(10*n+10); at += 5 {
+				var arms []*expr
+				for i := range n {
+					v := num(uint64(100 + i))
+					switch i % 3 {
+					case 1:
+						v = reg(1) // one value for several callers
+					case 2:
+						v = mem(reg(5), 8)
+					}
+					arms = append(arms, &expr{Op: ops.Arm, K: uint64(10 * i), A: v})
+				}
+				var want *bpfexec.Result // by the expression
+				if at%10 != 0 || at >= uint64(10*n) {
+					want = result(1)
+				}
+				e := callerOf(bin(ops.Xor, reg(0), num(w.regs[0]^at)), arms...)
+				cases = append(cases, execCase{fmt.Sprintf("%d of %d callers", at, n), value(e), want})
+			}
+		}
+		return cases
+	})
+}
+
 // TestSigns states results of signed operations outright.
 func TestSigns(t *testing.T) {
 	s := func(v int64) uint64 { return uint64(v) }

@@ -23,7 +23,13 @@ func mem(a *expr, n int) *expr { return &expr{Op: ops.Deref, Size: uint8(n), A: 
 func bin(op loc.Op, a, b *expr) *expr {
 	return &expr{Op: op, A: a, B: b}
 }
-func plus(a *expr, k int64) *expr    { return bin(ops.Add, a, num(uint64(k))) }
+func plus(a *expr, k int64) *expr { return bin(ops.Add, a, num(uint64(k))) }
+func callerOf(at *expr, arms ...*expr) *expr {
+	for i := range arms[1:] {
+		arms[i].B = arms[i+1]
+	}
+	return &expr{Op: ops.Caller, A: at, B: arms[0]}
+}
 func sel(cond, yes, no *expr) *expr  { return &expr{Op: ops.Select, A: cond, B: yes, C: no} }
 func inReg(n uint64) location        { return location{Kind: loc.KindRegister, Expr: reg(n)} }
 func inMem(a *expr) location         { return location{Kind: loc.KindMemory, Expr: a} }

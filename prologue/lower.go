@@ -162,6 +162,9 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Op == ops.Caller {
+		return l.caller(a, e.B)
+	}
 	switch e.Op {
 	case ops.Deref, ops.ZExt, ops.SExt:
 		switch {

@@ -103,6 +103,19 @@ func (p *nodes) of(e *loc.Expr) *node {
 			n.a = p.of(e.A)
 			n.needs, n.calls, n.divides, n.narrow = n.a.needs, n.a.calls+1, n.a.divides, n.a.narrow
 		}
+	case e.Op == ops.Caller || e.Op == ops.Arm:
+		a := p.of(e.A)
+		n.a, n.needs, n.calls, n.divides, n.narrow = a, max(a.needs, 2), a.calls, a.divides || e.Op == ops.Caller, a.narrow
+		if e.B == nil {
+			break
+		}
+		b := p.of(e.B)
+		n.b, n.needs, n.divides, n.narrow = b, max(n.needs, b.needs), n.divides || b.divides, n.narrow || b.narrow
+		if e.Op == ops.Caller {
+			n.calls += b.calls
+		} else {
+			n.calls = max(n.calls, b.calls) // one arm is computed
+		}
 	case e.Op == ops.Select:
 		cond, yes, no := p.of(e.A), p.of(e.B), p.of(e.C)
 		n.a, n.b, n.c = cond, yes, no

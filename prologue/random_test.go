@@ -60,6 +60,18 @@ func (s *source) expr(depth int) *expr {
 		op := ops.Shl + loc.Op(s.below(3))
 		return bin(op, s.expr(depth-1), bin(ops.And, s.expr(depth-1), num(127)))
 	}
+	if s.below(24) == 23 {
+		// Some of eight numbers have an arm; the value of a number without one is missing.
+		var arms []*expr
+		for k := range uint64(8) {
+			if s.below(4) > 0 {
+				arms = append(arms, &expr{Op: ops.Arm, K: k * 5, A: s.expr(depth - 1)})
+			}
+		}
+		if len(arms) > 0 {
+			return callerOf(bin(ops.Mul, bin(ops.And, s.expr(depth-1), num(7)), num(5)), arms...)
+		}
+	}
 	op := ops.Add + loc.Op(s.below(int(ops.Select-ops.Add)))
 	return bin(op, s.expr(depth-1), s.expr(depth-1))
 }

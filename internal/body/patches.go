@@ -16,7 +16,9 @@ type patches struct {
 	// stops are functions of neverReturn, by address, and whether they are checks.
 	kernel bool
 	stops  map[uint64]bool
-	err    error
+	// returns is where code jumps instead of returning, or 0.
+	returns uint64
+	err     error
 }
 
 func (img *Image) patched() (*patches, error) {
@@ -32,6 +34,7 @@ func (p *patches) read(img *Image) error {
 		return err
 	}
 	_, p.kernel = marks.Address(begin)
+	p.returns = marks.ReturnThunk()
 	p.stops = make(map[uint64]bool)
 	for name, check := range neverReturn {
 		if addr, ok := marks.Address(name); ok {
@@ -40,6 +43,18 @@ func (p *patches) read(img *Image) error {
 	}
 	p.tables, err = marks.Tables()
 	return err
+}
+
+// StaticBranch is an entry of a kernel's table of static branches.
+type StaticBranch = ktable.StaticBranch
+
+// StaticBranches returns the static branches that a kernel's table lists at [lo, hi).
+func (img *Image) StaticBranches(lo, hi uint64) ([]StaticBranch, error) {
+	p, err := img.patched()
+	if err != nil || len(p.tables.Unread()) > 0 {
+		return nil, err
+	}
+	return p.tables.StaticBranches(lo, hi), nil
 }
 
 // IsKernel reports whether the image is a kernel's, or a module's: the kernel itself is the one with the symbol _stext.

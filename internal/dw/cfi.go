@@ -9,8 +9,7 @@ import (
 
 // Call frame information (DWARF 5 section 6.4; .eh_frame: LSB 5.0 core
 // specification, section 10.6) gives the canonical frame address (CFA) at any code
-// address. Only the CFA's rule is needed here: a probe sees the registers as they
-// are, so it does not matter where the caller's were saved. The sections are read
+// address, and where a function has saved its caller's registers (Frame). The sections are read
 // once to index their entries; an entry's instructions run when a site needs them.
 
 // CFARule says how to compute the canonical frame address: a register plus an
@@ -37,10 +36,12 @@ type cie struct {
 	dataAlign  int64
 	instr      []byte
 	version    uint8
+	returns    uint64 // the column of the return address
 	addrSize   int
 	fdeEnc     uint8 // .eh_frame: encoding of addresses
 	lsdaEnc    uint8 // and of the language-specific data's
 	hasAugData bool
+	interrupts bool
 	err        error // why it cannot be read; then so it is with what refers to it
 }
 
@@ -206,9 +207,9 @@ func (d *Data) readCIE(e *bin.Reader, eh bool) (*cie, error) {
 	c.codeAlign = e.ULEB()
 	c.dataAlign = e.SLEB()
 	if c.version == 1 {
-		e.U8() // return address register
+		c.returns = uint64(e.U8())
 	} else {
-		e.ULEB()
+		c.returns = e.ULEB()
 	}
 	if err := d.augmentation(c, e, aug, eh); err != nil {
 		return nil, err
@@ -236,7 +237,9 @@ func (d *Data) augmentation(c *cie, e *bin.Reader, aug string, eh bool) error {
 			d.ehPointer(data, data.U8())
 		case 'R':
 			c.fdeEnc = data.U8()
-		case 'S', 'B', 'G': // signal frame; arm64: return addresses signed with key B, MTE stack
+		case 'S': // not called, but interrupted
+			c.interrupts = true
+		case 'B', 'G': // arm64: return addresses signed with key B, MTE stack
 		default:
 			if !c.hasAugData || eh && strings.Contains(letters[i:], "R") {
 				return fmt.Errorf("unsupported augmentation %q", aug)

@@ -1,6 +1,8 @@
 package dw
 
 import (
+	"maps"
+
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
@@ -74,19 +76,36 @@ type frameRun struct {
 	b     bin.Reader
 	rule  CFARule
 	loc   uint64 // the address that the rule holds from
-	stack []CFARule
+	stack []frameState
+	// saved is nil unless where registers are saved is asked for.
+	saved *savedRegisters
+}
+
+// frameState is what DW_CFA_remember_state remembers.
+type frameState struct {
+	rule   CFARule
+	rules  map[uint64]RegisterRule
+	signed bool
 }
 
 // runFrame runs the instructions of a frame description up to an address and
 // returns the rule for the canonical frame address. each, unless nil, is called
 // with the rule of each stretch of code on the way.
 func (d *Data) runFrame(f *FDE, addr uint64, each func(CFARule)) (CFARule, error) {
-	r := frameRun{d: d, f: f, loc: f.lo, b: bin.Reader{D: f.cie.instr, BigEndian: d.BigEndian}}
+	return d.runSaving(f, addr, nil, each)
+}
+
+// runSaving is runFrame, and notes in saved, unless that is nil, where registers are saved.
+func (d *Data) runSaving(f *FDE, addr uint64, saved *savedRegisters, each func(CFARule)) (CFARule, error) {
+	r := frameRun{d: d, f: f, loc: f.lo, saved: saved, b: bin.Reader{D: f.cie.instr, BigEndian: d.BigEndian}}
 	// The CIE's instructions hold from the start, even if they advance the address.
 	for r.b.P < len(r.b.D) {
 		if _, err := r.step(); err != nil {
 			return r.rule, err
 		}
+	}
+	if r.saved != nil {
+		r.saved.first, r.saved.firstCFA = maps.Clone(r.saved.rules), r.rule
 	}
 	r.loc = f.lo
 	r.b = bin.Reader{D: f.instr, BigEndian: d.BigEndian}
@@ -143,12 +162,19 @@ func (r *frameRun) step() (loc uint64, err error) {
 		if len(r.stack) >= maxFrameStates {
 			return loc, r.errorf("more than %d remembered states", maxFrameStates)
 		}
-		r.stack = append(r.stack, r.rule)
+		now := frameState{rule: r.rule}
+		if r.saved != nil {
+			now.rules, now.signed = maps.Clone(r.saved.rules), r.saved.signed
+		}
+		r.stack = append(r.stack, now)
 	case cfaRestoreState:
 		if len(r.stack) == 0 {
 			return loc, r.errorf("DW_CFA_restore_state without a remembered state")
 		}
-		r.rule = r.stack[len(r.stack)-1]
+		was := r.stack[len(r.stack)-1]
+		if r.rule = was.rule; r.saved != nil {
+			r.saved.rules, r.saved.signed = was.rules, was.signed
+		}
 		r.stack = r.stack[:len(r.stack)-1]
 	case cfaDefCFA:
 		r.rule = CFARule{Reg: b.ULEB(), Off: int64(b.ULEB()), defined: true}
@@ -178,6 +204,11 @@ func (r *frameRun) step() (loc uint64, err error) {
 		skip := &cfaSkips[op]
 		if !skip.ok {
 			return loc, r.errorf("unknown call frame instruction %#02x", uint8(op))
+		}
+		if r.saved != nil {
+			r.save(op, delta)
+			delta = 0
+			break
 		}
 		for _, kind := range skip.operands {
 			switch kind {

@@ -33,7 +33,7 @@ func TestFramesAgainstDelve(t *testing.T) {
 			if err != nil {
 				t.Fatalf("delve: %v", err)
 			}
-			compared := 0
+			compared, registers := 0, 0
 			for _, f := range fdes {
 				for pc := f.Begin(); pc < f.End(); pc++ {
 					if (pc-f.Begin())%3 != 0 && pc != f.End()-1 {
@@ -48,14 +48,55 @@ func TestFramesAgainstDelve(t *testing.T) {
 					if err != nil || !ok || got.Reg != want.Reg && want.Expr == nil || got.Off != want.Off && want.Expr == nil || !bytes.Equal(got.Expr, want.Expr) {
 						t.Fatalf("at %#x: got %+v, %v, %v; delve has %+v", pc, got, ok, err, want)
 					}
+					saved, ok, err := image.FrameAt(pc)
+					if err != nil || !ok {
+						t.Fatalf("at %#x: no registers: %v", pc, err)
+					}
+					for n, rule := range ctx.Regs {
+						registers++
+						if text := savedText(saved, n); text != delveText(rule) {
+							t.Fatalf("at %#x: register %d: got %s; delve has %s", pc, n, text, delveText(rule))
+						}
+					}
 					compared++
 				}
 			}
-			if len(fdes) < 4 || compared < 70 {
-				t.Errorf("only %d addresses of %d descriptions compared", compared, len(fdes))
+			if len(fdes) < 4 || compared < 70 || registers < 70 {
+				t.Errorf("only %d addresses of %d descriptions, and %d registers, compared", compared, len(fdes), registers)
 			}
 		})
 	}
+}
+
+// savedText prints where a register is saved.
+func savedText(f dw.Frame, n uint64) string {
+	r, known := f.Register(n)
+	switch {
+	case !known: // delve has no other rule for what is restored to none
+		return fmt.Sprint(dw.SavedNowhere)
+	case r.Kind == dw.SavedIn:
+		return fmt.Sprintf("in %d", r.Reg)
+	case r.Kind == dw.SavedAt, r.Kind == dw.SavedValue:
+		return fmt.Sprintf("%d %d", r.Kind, r.Off)
+	}
+	return fmt.Sprint(r.Kind)
+}
+
+// delveText is savedText of delve's rule.
+func delveText(r frame.DWRule) string {
+	switch r.Rule {
+	case frame.RuleSameVal:
+		return fmt.Sprint(dw.SavedSame)
+	case frame.RuleOffset:
+		return fmt.Sprintf("%d %d", dw.SavedAt, r.Offset)
+	case frame.RuleValOffset:
+		return fmt.Sprintf("%d %d", dw.SavedValue, r.Offset)
+	case frame.RuleRegister:
+		return fmt.Sprintf("in %d", r.Reg)
+	case frame.RuleExpression, frame.RuleValExpression:
+		return fmt.Sprint(dw.SavedBy)
+	}
+	return fmt.Sprint(dw.SavedNowhere)
 }
 
 // asVersion3 rewrites common information entries of version 4 without their address

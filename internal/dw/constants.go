@@ -53,8 +53,10 @@ const (
 	TagTemplateAlias     Tag = 0x43
 	TagAtomicType        Tag = 0x47
 	TagCallSite          Tag = 0x48
+	TagCallParameter     Tag = 0x49
 	TagSkeletonUnit      Tag = 0x4a
 	TagGNUCallSite       Tag = 0x4109
+	TagGNUCallParameter  Tag = 0x410a
 )
 
 // Attr is an attribute's name, DW_AT_*.
@@ -136,11 +138,16 @@ const (
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
 	AttrCallReturnPC   Attr = 0x7d
+	AttrCallValue      Attr = 0x7e
 	AttrCallOrigin     Attr = 0x7f
+	AttrCallParameter  Attr = 0x80
 	AttrCallPC         Attr = 0x81
 	AttrCallTailCall   Attr = 0x82
+	AttrCallDataValue  Attr = 0x86
 	AttrNoreturn       Attr = 0x87
 	AttrLoclistsBase   Attr = 0x8c
+	AttrGNUCallValue   Attr = 0x2111
+	AttrGNUDataValue   Attr = 0x2112
 	AttrGNUTailCall    Attr = 0x2115
 
 	// DWARF 2 and 3 have no AttrLinkageName. Compilers write this in its place (GCC and LLVM do).

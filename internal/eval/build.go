@@ -95,6 +95,25 @@ func (b *Builder) Select(cond, yes, no *loc.Expr) *loc.Expr {
 	return b.node(loc.Expr{Op: ops.Select, A: cond, B: yes, C: no})
 }
 
+// Passed is what a caller passed: the call returns to a link-time address.
+type Passed struct {
+	Return uint64
+	Value  *loc.Expr
+}
+
+// Caller returns what the caller passed to which an expression is the return address. The callers are sorted by address, and are near
+// each other: see ops.MaxApart. size is how many bytes of the address count.
+func (b *Builder) Caller(address *loc.Expr, size int, callers []Passed) *loc.Expr {
+	base := callers[0].Return
+	e := b.node(loc.Expr{Op: ops.Caller, A: b.Extend(b.Binary(ops.Sub, address, b.Addr(base)), size, false)})
+	last := &e.B
+	for _, c := range callers {
+		*last = b.node(loc.Expr{Op: ops.Arm, K: c.Return - base, A: c.Value})
+		last = &(*last).B
+	}
+	return e
+}
+
 // Extend returns the low size bytes of a value, zero-extended or sign-extended.
 func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 	if size >= 8 {

@@ -27,6 +27,11 @@ type Context interface {
 	// AtEntry reports whether the place is the first instruction of its function, where
 	// registers still hold what DW_OP_entry_value asks for.
 	AtEntry() (bool, error)
+	// EntryValue returns what an expression, a register or memory at one, was where the function was called, and ParameterRef what
+	// its callers passed for the parameter whose entry is off bytes from the start of the unit. They are asked elsewhere than at
+	// the entry.
+	EntryValue(expr []byte) (*loc.Expr, loc.Reason, error)
+	ParameterRef(off uint64) (*loc.Expr, loc.Reason, error)
 	// BaseType returns the type whose entry is off bytes from the start of its unit, for
 	// typed operations.
 	BaseType(off uint64) (BaseType, loc.Reason, error)

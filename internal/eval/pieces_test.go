@@ -96,3 +96,11 @@ func TestLostPieces(t *testing.T) {
 type notAtEntry struct{ Context }
 
 func (notAtEntry) AtEntry() (bool, error) { return false, nil }
+
+func (notAtEntry) EntryValue([]byte) (*loc.Expr, loc.Reason, error) {
+	return nil, loc.Reason{Code: reasons.EntryValueOnly}, nil
+}
+
+func (notAtEntry) ParameterRef(uint64) (*loc.Expr, loc.Reason, error) {
+	return nil, loc.Reason{Code: reasons.ParameterRef}, nil
+}

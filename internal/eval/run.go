@@ -108,7 +108,11 @@ func (m *machine) run(o *Operation) *stop {
 	case opEntryValue, opGNUEntryValue:
 		return m.entryValue(o.Block)
 	case opGNUParameterRef:
-		return &stop{reason: loc.Reason{Code: reasons.ParameterRef}}
+		e, r, err := ev.Context.ParameterRef(o.A)
+		if st := stopFor(r, err); st != nil {
+			return st
+		}
+		m.push(e, nil)
 	case op.DW_OP_form_tls_address, opGNUPushTLS:
 		return &stop{reason: loc.Reason{Code: reasons.ThreadLocal}}
 	case opConstType, opGNUConstType:
@@ -218,17 +222,22 @@ func (m *machine) deref(size uint64, t *BaseType) *stop {
 	return nil
 }
 
-// entryValue pushes the value that an expression had on entry to the function. It is
-// known only at the entry itself, where the registers still hold it.
+// entryValue pushes the value that an expression had on entry to the function. At the entry itself
+// the registers still hold it; elsewhere only callers know it.
 func (m *machine) entryValue(expr []byte) *stop {
 	at, err := m.ev.Context.AtEntry()
 	switch {
 	case err != nil:
 		return &stop{err: err}
-	case !at:
-		return &stop{reason: loc.Reason{Code: reasons.EntryValueOnly}}
 	case len(expr) == 0:
 		return invalid("an empty entry value")
+	case !at:
+		e, r, err := m.ev.Context.EntryValue(expr)
+		if st := stopFor(r, err); st != nil {
+			return st
+		}
+		m.push(e, nil)
+		return nil
 	}
 	var l loc.Location
 	r, err := m.ev.Evaluate(expr, &l)

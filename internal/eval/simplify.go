@@ -81,13 +81,13 @@ func (b *Builder) simplifyExtend(op loc.Op, x *loc.Expr, size int) *loc.Expr {
 	return nil
 }
 
-// faults reports whether computing an expression may fault: whether it reads memory, or
+// faults reports whether computing an expression may fault: whether it reads memory, asks for the caller, or
 // divides by something that may be 0.
 func faults(e *loc.Expr) bool {
 	bad := false
 	e.Walk(func(n *loc.Expr) {
 		switch n.Op {
-		case ops.Deref, ops.Text, ops.Glob:
+		case ops.Deref, ops.Text, ops.Glob, ops.Caller:
 			bad = true
 		case ops.Div, ops.UDiv, ops.Mod, ops.UMod:
 			bad = bad || n.B.Op != ops.Const || n.B.K == 0

@@ -17,6 +17,7 @@ type Edge struct{ From, To uint64 }
 type Tables struct {
 	marks  *Marks
 	tables []edges
+	jumps  *edges   // the one of static branches, or nil
 	warns  []uint64 // traps after which execution continues
 	// thunks are where arrays of code that jumps to a register begin.
 	thunks []uint64
@@ -66,6 +67,9 @@ func (m *Marks) Tables() (*Tables, error) {
 		}
 		slices.SortFunc(x.at, func(a, b numbered) int { return cmp.Compare(a.addr, b.addr) })
 		t.tables = append(t.tables, x)
+		if l.form == Jumps {
+			t.jumps = &x
+		}
 	}
 	bugs, err := m.read(Bugs)
 	if err != nil || bugs == nil {

@@ -40,10 +40,15 @@ const (
 	UGt              // A > B, unsigned
 	UGe              // A >= B, unsigned
 	Select           // A != 0 ? B : C; only one of B and C is computed
+	Caller           // the value of the Arm of B, or of those after it, whose K is A; a fault if there is none
+	Arm              // of a Caller: the value A for K; B is the next arm, or nil
 	Task             // the Task with number K: what the kernel knows of the current task
 	Text             // the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
 	Glob             // whether the string of at most K bytes in memory at A, or the task's name, matches Pattern
 )
+
+// MaxApart bounds the K of an Arm: the callers of one Caller are near each other.
+const MaxApart = 1<<31 - 1
 
 var opText = [...]string{
 	Const:  "const",
@@ -78,6 +83,8 @@ var opText = [...]string{
 	UGt:    ">u",
 	UGe:    ">=u",
 	Select: "select",
+	Caller: "caller",
+	Arm:    "arm",
 	Task:   "task",
 	Text:   "text",
 	Glob:   "glob",

@@ -423,9 +423,26 @@ func (x *valueReader) location(depth int) (l loc.Location) {
 	return l
 }
 
+// caller reads what appendCaller wrote.
+func (x *valueReader) caller(e *loc.Expr, depth int) {
+	k, last := uint64(0), &e.B
+	for i := range x.count(3) {
+		apart := x.ULEB()
+		if k += apart; apart == 0 && i > 0 || apart > ops.MaxApart || k > ops.MaxApart || x.Bad {
+			x.Fail()
+			return
+		}
+		arm := &loc.Expr{Op: ops.Arm, K: k, A: x.expr(depth + 1)}
+		*last, last = arm, &arm.B
+	}
+	if e.A = x.expr(depth + 1); e.B == nil {
+		x.Fail()
+	}
+}
+
 func (x *valueReader) expr(depth int) *loc.Expr {
 	e := &loc.Expr{Op: loc.Op(x.U8())}
-	if depth > maxExpr || e.Op >= ops.Task || x.Bad {
+	if depth > maxExpr || e.Op >= ops.Arm || x.Bad {
 		x.Fail()
 		return e
 	}
@@ -438,6 +455,9 @@ func (x *valueReader) expr(depth int) *loc.Expr {
 		if e.Size = x.U8(); e.Size == 0 || e.Size > 8 {
 			x.Fail()
 		}
+	case ops.Caller:
+		x.caller(e, depth)
+		return e
 	}
 	for i := range operands(e.Op) {
 		*[]**loc.Expr{&e.A, &e.B, &e.C}[i] = x.expr(depth + 1)

@@ -261,6 +261,8 @@ func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
 		return binary.AppendUvarint(b, x.K), nil
 	case ops.Deref, ops.ZExt, ops.SExt:
 		b = append(b, x.Size)
+	case ops.Caller:
+		return appendCaller(b, x)
 	}
 	for _, y := range []*loc.Expr{x.A, x.B, x.C}[:operands(x.Op)] {
 		var err error
@@ -269,6 +271,25 @@ func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// appendCaller appends what follows the operation: how many arms there are, for each its number, less that of the one before, and its value,
+// and the return address.
+func appendCaller(b []byte, x *loc.Expr) (_ []byte, err error) {
+	arms := uint64(0)
+	for arm := x.B; arm != nil; arm = arm.B {
+		arms++
+	}
+	b = binary.AppendUvarint(b, arms)
+	before := uint64(0)
+	for arm := x.B; arm != nil; arm = arm.B {
+		b = binary.AppendUvarint(b, arm.K-before)
+		before = arm.K
+		if b, err = appendExpr(b, arm.A); err != nil {
+			return nil, err
+		}
+	}
+	return appendExpr(b, x.A)
 }
 
 // operands is how many operands an operation has.

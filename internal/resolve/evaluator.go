@@ -21,6 +21,7 @@ type Evaluator struct {
 	u    *Unit // the unit that expressions refer to
 	spot *Spot
 
+	nested  int       // how many frames above that which is asked about this one is
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
 	passed  passed

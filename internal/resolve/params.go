@@ -113,6 +113,7 @@ func (r *Params) answer(a *Answer, x *Var, d *declared) (name string, err error)
 		if !x.Described() {
 			x.Constant = d.Constant
 		}
+		x.Name = d.Name // the unit is the same
 		return d.text, r.ev.Settle(a, x, d.t, d.err)
 	}
 	if d != nil && x.Off != d.Off {

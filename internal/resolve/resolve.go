@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -43,7 +44,10 @@ type Unit struct {
 
 	assigned sync.Map // what assignedIn returned, by function
 	changed  sync.Map // what changing returned, by function
-	function atomic.Pointer[topFunction]
+	// described is what calls say of a value that a function is called with, by that: a wanted; callers are the unit's calls.
+	described sync.Map
+	callers   atomic.Pointer[caller.Unit]
+	function  atomic.Pointer[topFunction]
 }
 
 // Prepare sets Units. It is called once, when the index has them.
@@ -79,6 +83,8 @@ func (u *Unit) Forget() {
 	u.Body.Forget()
 	u.assigned.Clear()
 	u.changed.Clear()
+	u.described.Clear()
+	u.callers.Store(nil)
 	u.function.Store(nil)
 	u.Img.Types.Forget(u.Unit.Unit)
 }

@@ -78,6 +78,9 @@ func (ev *Evaluator) settle(a *Answer, x *Var) error {
 	if err := ev.FromDWARF(a, x, c); err != nil {
 		return err
 	}
+	if claimed, err := ev.claimed(a, x); claimed || err != nil {
+		return err
+	}
 	if decided, err := ev.second(a, x, c); decided || err != nil {
 		return err
 	}
@@ -152,6 +155,12 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.Rule
+	if has, enough := fromCaller(l); has {
+		if l.Rule = rule.Caller; !enough {
+			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.EntryValueOnly, Detail: "what is computed from it depends on its upper bits"}
+			return nil
+		}
+	}
 	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == unclear {
 		l.Doubt = reasons.Contradictory
 		v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"

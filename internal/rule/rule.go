@@ -17,4 +17,6 @@ const (
 	ABI
 	ABIBTF
 	BTFInline
+	Caller
+	Table
 )

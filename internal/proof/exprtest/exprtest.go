@@ -83,6 +83,13 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return -a, true
 	case ops.Not:
 		return ^a, true
+	case ops.Caller:
+		for arm := e.B; arm != nil; arm = arm.B {
+			if arm.K == a {
+				return Value(m, arm.A)
+			}
+		}
+		return 0, false
 	case ops.Select:
 		if a != 0 {
 			return Value(m, e.B)

@@ -1,9 +1,15 @@
 package guality
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestRead: lines of checks can be relative to the comment's, and in another file.
@@ -44,9 +50,63 @@ func TestJudged(t *testing.T) {
 		{"18446744073709551615", "4294967295", Right},
 		{"4294967297", "1", Wrong},
 		{"4294967297", "8589934593", Wrong},
+		{"4647257418609197056", "486", Right},
 	} {
 		if got := judged(c.got, c.want, Lost); got != c.is {
 			t.Errorf("%q of %q: %d, want %d", c.got, c.want, got, c.is)
 		}
 	}
 }
+
+// known are the checks whose value is another one than the program's in the debug information itself, for GDB too.
+var known = map[string]bool{
+	"Og-dce-3.c:20 x":  true, // its comment is for -Og
+	"pr36728-4.c:16 y": true, // GCC names a slot of the stack that nothing stores, at -O3
+}
+
+// TestPrograms: nothing is wrong, and values of the caller's frame are fetched, in the running kernel.
+func TestPrograms(t *testing.T) {
+	if os.Geteuid() != 0 {
+		testenv.Missing(t, "programs are traced by root")
+	}
+	for _, name := range []string{"gcc-12", "gdb"} {
+		testenv.Tool(t, name)
+	}
+	cases, err := Cases(filepath.Join(testenv.Cache(), "source/gcc-12-guality"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) == 0 {
+		testenv.Missing(t, "scripts/fetch-source.sh gcc-12 guality")
+	}
+	const least = 110 // of the 113 checks of these programs
+	right, checked := 0, 0
+	for i := range cases {
+		c := &cases[i]
+		if !called.MatchString(c.Path) {
+			continue
+		}
+		answers, err := Run(t.Context(), t.TempDir(), Build{"gcc-12", "-O3"}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range answers {
+			at := fmt.Sprintf("%s:%d %s", a.File, a.Line, a.Var)
+			checked++
+			switch {
+			case a.Ours == Right:
+				right++
+			case a.Ours == Wrong && !known[at]:
+				t.Errorf("%s is %s, want %s", at, a.Got, a.Want)
+			default:
+				t.Logf("%s: %s", at, a.Got)
+			}
+		}
+	}
+	if right < least {
+		t.Errorf("%d of %d values are right, want %d", right, checked, least)
+	}
+}
+
+// called are programs in which callers know most values.
+var called = regexp.MustCompile(`pr(36728|54519|54551|54796|68860)[-0-9]*\.c`)

@@ -162,7 +162,7 @@ func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at
 		e.unchecked = true
 		return e
 	}
-	if site == nil || derived(&a) || a.Variable.Loc.Rule == rule.ABI {
+	if r := a.Variable.Loc.Rule; site == nil || derived(&a) || r == rule.ABI || r == rule.Caller || r == rule.Table {
 		e.unchecked = true
 		return e
 	}

@@ -1,0 +1,65 @@
+package caller
+
+import "slices"
+
+// maxFollowed bounds how many functions are followed from one to the next.
+const maxFollowed = 32
+
+// enteredAgain reports whether a function may have been entered again since a call of it, with that call's return address: at its end it
+// jumps to a function that, so or over further ones, jumps to it. why says what is not known.
+//
+// A jump into another unit's code may come back only if something of that code jumps to the function, or knows its address: nothing does if
+// only its own unit can name it, no jump of that unit leads to it, and its signature is its own, which only direct calls can use.
+func (x *Unit) enteredAgain(f function, clone bool) (why string, err error) {
+	if clone {
+		to, err := x.jumpsTo(f.start)
+		if err != nil || !to {
+			return "", err
+		}
+	}
+	seen := []int32{f.rec}
+	for at := 0; at < len(seen); at++ {
+		code, err := x.u.Code(seen[at])
+		if err != nil {
+			return "", err
+		}
+		out, err := code.JumpsOut()
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case out.Lost:
+			return "it goes on in another function by an indirect jump", nil
+		case at == 0 && out.Again:
+			return "it jumps to its own beginning", nil
+		}
+		for _, to := range out.To {
+			g, ok := x.function(to)
+			switch {
+			case !ok:
+				return "it goes on in a function of another unit", nil
+			case g.rec == f.rec:
+				return "it may go on in itself", nil
+			case len(seen) == maxFollowed:
+				return "it goes on in too many functions", nil
+			case !slices.Contains(seen, g.rec):
+				seen = append(seen, g.rec)
+			}
+		}
+	}
+	return "", nil
+}
+
+// jumpsTo reports whether a jump of the unit may lead to an address. It looks for one at each byte where an instruction can begin.
+func (x *Unit) jumpsTo(addr uint64) (bool, error) {
+	step := int(max(x.arch.Step, 1))
+	for _, c := range x.code {
+		for at := 0; at < len(c.Bytes); at += step {
+			in, ok := x.arch.Next(c.Bytes[at:])
+			if ok && in.Branches && !in.Call && c.Addr+uint64(at)+uint64(in.Target) == addr {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,114 @@
+// Package caller finds the call sites that say what a function was called with, by the address that a call returns to.
+//
+//	own, err := caller.Read(unit)
+//	calls, why, err := own.Of(record)
+//	for _, c := range calls {
+//		v, err := c.Register(5)
+//	}
+//
+// A call speaks only if its return address proves it: the instruction before that address calls the function, and the function cannot have
+// been entered again, by jumps at the ends of functions (tail calls), since then. Such jumps leave the return address of an earlier call in
+// place, whose values are not those that the jump passed.
+package caller
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
+)
+
+// Unit is what is known of the calls in a unit's code.
+type Unit struct {
+	u         *body.Unit
+	arch      *insn.Arch
+	code      []insn.Code
+	functions []function // by address
+	calls     []call     // by target
+}
+
+// function is a part of a function out of line.
+type function struct {
+	dw.Range
+	rec   int32
+	start uint64
+}
+
+// call is a direct call: where it leads, and the address after it.
+type call struct{ target, after uint64 }
+
+// Read reads where a unit's functions are, and what they call. A unit whose code is not decoded has no calls.
+func Read(u *body.Unit) (*Unit, error) {
+	x := &Unit{u: u, arch: insn.For(u.Image.Instructions())}
+	if x.arch == nil || u.Image.IsRelocatable() {
+		return x, nil
+	}
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Flags&index.Inlined != 0 || r.Flags&index.HasPC == 0 {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return nil, err
+		}
+		var pcs dw.PCs
+		if err := e.Attrs(pcs.Take); err != nil {
+			return nil, err
+		}
+		ranges, err := u.Extent(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		start, ok, err := u.Start(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range ranges {
+			if s := u.Image.SectionAt(g.Lo); ok && g.Lo < g.Hi && s != nil && s.Exec {
+				x.functions = append(x.functions, function{g, int32(i), start})
+			}
+		}
+	}
+	slices.SortFunc(x.functions, func(a, b function) int {
+		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.rec, b.rec))
+	})
+	for _, f := range x.functions {
+		code, err := u.Image.Bytes(f.Lo, f.Hi-f.Lo)
+		if err != nil {
+			continue // a file with debug information only
+		}
+		x.code = append(x.code, insn.Code{Addr: f.Lo, Bytes: code})
+		x.arch.Results.Calls(code, f.Lo, func(after int, target uint64) {
+			x.calls = append(x.calls, call{target, f.Lo + uint64(after)})
+		})
+	}
+	x.calls = radix.Sort(x.calls, func(c *call) uint64 { return c.target })
+	return x, nil
+}
+
+// function returns the function that has an address, if there is one.
+func (x *Unit) function(addr uint64) (f function, ok bool) {
+	i := sort.Search(len(x.functions), func(i int) bool { return x.functions[i].Lo > addr })
+	if i == 0 || addr >= x.functions[i-1].Hi {
+		return function{}, false
+	}
+	f = x.functions[i-1]
+	several := i > 1 && x.functions[i-2].Hi > addr && x.functions[i-2].rec != f.rec
+	return f, !several
+}
+
+// called returns where the direct calls of a function return to, by address.
+func (x *Unit) called(start uint64) (after []uint64) {
+	from := sort.Search(len(x.calls), func(i int) bool { return x.calls[i].target >= start })
+	for ; from < len(x.calls) && x.calls[from].target == start; from++ {
+		after = append(after, x.calls[from].after)
+	}
+	slices.Sort(after)
+	return slices.Compact(after)
+}

@@ -1,0 +1,186 @@
+package caller
+
+import (
+	"regexp"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// MaxCalls bounds how many calls of one function are looked at.
+const MaxCalls = 128
+
+// Call is a call of a function, which the debug information describes.
+type Call struct {
+	Return uint64 // the link-time address after it
+	Caller int32  // the record of the function that calls
+	entry  dw.Entry
+	x      *Unit
+}
+
+// changed are the names of functions whose signature the compiler made for their direct callers alone (GCC's -fipa-sra, -fipa-cp and
+// -fpartial-inlining).
+var changed = regexp.MustCompile(`\.(isra|constprop|part)\.[0-9]+`)
+
+// Of returns the described calls, in its unit, of the function that a record is. why says why none can speak.
+func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
+	var f function
+	for _, g := range x.functions {
+		if g.rec == rec {
+			f = g
+		}
+	}
+	after := x.called(f.start)
+	switch {
+	case f.Hi == 0 || len(after) == 0:
+		return nil, "no call in its unit is known", nil
+	case len(after) > MaxCalls:
+		return nil, "it has too many calls", nil
+	}
+	clone := false
+	if s := x.u.Image.SymbolAt(f.start, ""); s != nil && s.Addr == f.start {
+		clone = changed.MatchString(s.Name) && x.arch.Pair == nil // whose jumps take two instructions
+	}
+	if why, err = x.enteredAgain(f, clone); why != "" || err != nil {
+		return nil, why, err
+	}
+	for _, at := range after {
+		g, ok := x.function(at - 1)
+		if !ok {
+			continue
+		}
+		e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[g.rec].Off))
+		if err != nil {
+			return nil, "", err
+		}
+		c := Call{Return: at, Caller: g.rec, x: x}
+		found := 0
+		if err := x.find(e, 0, &c, &found); err != nil {
+			return nil, "", err
+		}
+		if found == 1 { // else they may say different things
+			calls = append(calls, c)
+		}
+	}
+	if len(calls) == 0 {
+		why = "the debug information describes no call"
+	}
+	return calls, why, nil
+}
+
+// maxScopes bounds how deeply scopes nest.
+const maxScopes = 256
+
+// find finds the entry of a call below a function's: it may be in that of an inlined instance.
+func (x *Unit) find(e dw.Entry, depth int, c *Call, found *int) error {
+	if depth > maxScopes {
+		return nil
+	}
+	return e.Children(func(k dw.Entry) (bool, error) {
+		switch k.Tag() {
+		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
+			return true, x.find(k, depth+1, c, found)
+		case dw.TagCallSite, dw.TagGNUCallSite:
+		default:
+			return true, nil
+		}
+		var at dw.Value
+		jumps := false
+		err := k.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrCallReturnPC, dw.AttrLowpc:
+				at = v
+			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
+				jumps = v.U != 0
+			}
+		})
+		if err != nil || at.Form == 0 || jumps {
+			return true, err
+		}
+		addr, err := x.u.Address(at)
+		if err == nil && addr == c.Return {
+			c.entry = k
+			*found++
+		}
+		return true, err
+	})
+}
+
+// Value is an expression over the caller's frame.
+type Value struct {
+	Expr []byte
+	Off  uint64 // of the entry that has it, in .debug_info
+}
+
+// parameter is the entry of what a call passes.
+type parameter struct {
+	off         uint64
+	place       []byte // DW_AT_location
+	of          dw.Value
+	value, data dw.Value
+}
+
+// each calls f with what the call passes.
+func (c *Call) each(f func(p *parameter) error) error {
+	return c.entry.Children(func(k dw.Entry) (bool, error) {
+		if t := k.Tag(); t != dw.TagCallParameter && t != dw.TagGNUCallParameter {
+			return true, nil
+		}
+		p := parameter{off: k.Off}
+		err := k.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrLocation:
+				if v.IsBlock() {
+					p.place = v.Bytes()
+				}
+			case dw.AttrCallParameter, dw.AttrAbstractOrigin:
+				p.of = v
+			case dw.AttrCallValue, dw.AttrGNUCallValue:
+				p.value = v
+			case dw.AttrCallDataValue, dw.AttrGNUDataValue:
+				p.data = v
+			}
+		})
+		if err == nil {
+			err = f(&p)
+		}
+		return true, err
+	})
+}
+
+// At returns the value of what is at a place that an expression is, a register: or with data, what memory has at the address in it. ok is
+// false if the call says nothing of it, or more than one thing.
+func (c *Call) At(place []byte, data bool) (v Value, ok bool, err error) {
+	return c.only(func(p *parameter) (bool, dw.Value, error) {
+		from := p.value
+		if data {
+			from = p.data
+		}
+		return string(p.place) == string(place), from, nil
+	})
+}
+
+// Parameter returns the value of the parameter whose entry is at an offset in .debug_info.
+func (c *Call) Parameter(off uint64) (v Value, ok bool, err error) {
+	return c.only(func(p *parameter) (bool, dw.Value, error) {
+		if p.of.Form == 0 {
+			return false, dw.Value{}, nil
+		}
+		_, at, err := c.x.u.Ref(p.of)
+		return at == off, p.value, err
+	})
+}
+
+// only returns the value of the only parameter that is the one.
+func (c *Call) only(is func(p *parameter) (is bool, value dw.Value, err error)) (v Value, ok bool, err error) {
+	found := 0
+	err = c.each(func(p *parameter) error {
+		one, value, err := is(p)
+		if err != nil || !one || value.Form == 0 || !value.IsBlock() {
+			return err
+		}
+		found++
+		v = Value{value.Bytes(), p.off}
+		return nil
+	})
+	return v, found == 1, err
+}

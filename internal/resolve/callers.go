@@ -1,0 +1,364 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/caller"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Values of the caller's frame: what an expression was where the function was called (DW_OP_entry_value), and a parameter that a clone lost
+// (DW_OP_GNU_parameter_ref). The return address says which call it was, and the entry of that call what it passed, in terms of the
+// caller's registers. Where the caller's registers are now, call frame information says.
+
+// maxNested bounds how many frames up a value may be: that of the caller, and that of its caller.
+const maxNested = 2
+
+// described is what is known of one value that a function is called with: what each call passed, over the caller's registers. It is the same
+// for all spots of the function.
+type described struct {
+	passed []eval.Passed
+	why    string // there is nothing
+}
+
+// wanted says which value it is.
+type wanted struct {
+	rec       int32  // of the function
+	place     string // an expression that names a register
+	data      bool   // what memory has at the address in it
+	parameter uint64 // or the offset of a parameter's entry
+	nested    int
+}
+
+// EntryValue returns what a register, or memory at one, had where the function was called.
+func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
+	lost := loc.Reason{Code: reasons.EntryValueOnly}
+	place, data := ev.placeOf(expr)
+	if place == nil {
+		return nil, lost, nil
+	}
+	return ev.passedBy(wanted{place: string(place), data: data}, lost)
+}
+
+// ParameterRef returns what callers passed for a parameter.
+func (ev *Evaluator) ParameterRef(off uint64) (*loc.Expr, loc.Reason, error) {
+	return ev.passedBy(wanted{parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
+}
+
+// placeOf returns the expression by which call sites name a register, and whether it is what memory has at the address in it. It is nil for
+// other expressions.
+func (ev *Evaluator) placeOf(expr []byte) (place []byte, data bool) {
+	first, err := eval.Decode(expr, 0, ev.Encoding)
+	c := op.Opcode(first.Code)
+	if err != nil {
+		return nil, false
+	}
+	register := c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31 || c == op.DW_OP_regx
+	if first.Next == len(expr) {
+		if register {
+			return expr, false
+		}
+		return nil, false
+	}
+	if based := c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && first.A == 0; !based {
+		return nil, false
+	}
+	second, err := eval.Decode(expr, first.Next, ev.Encoding)
+	whole := op.Opcode(second.Code) == op.DW_OP_deref || op.Opcode(second.Code) == op.DW_OP_deref_size
+	if err != nil || !whole || second.Next != len(expr) {
+		return nil, false
+	}
+	return []byte{uint8(op.DW_OP_reg0) + first.Code - uint8(op.DW_OP_breg0)}, true
+}
+
+// passedBy returns the value that callers passed, or why there is none.
+func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason, error) {
+	s := ev.spot
+	because := func(why string) (*loc.Expr, loc.Reason, error) {
+		lost.Detail = why
+		return nil, lost, nil
+	}
+	if ev.nested == maxNested {
+		return because("it is a value of more than two callers above")
+	}
+	w.rec, w.nested = s.U.Body.Outermost(s.Rec), ev.nested
+	d, err := s.U.describedBy(w)
+	if err != nil {
+		return nil, loc.Reason{}, err
+	}
+	if d.why != "" {
+		return because(d.why)
+	}
+	f, why, err := ev.frame()
+	if err != nil || why != "" {
+		lost.Detail = why
+		return nil, lost, err
+	}
+	var known []eval.Passed
+	for _, p := range d.passed {
+		if v := f.inCaller(p.Value); v != nil {
+			known = append(known, eval.Passed{Return: p.Return, Value: v})
+		}
+	}
+	if len(known) == 0 {
+		return because("where the caller's registers are is not known")
+	}
+	return f.chosen(known), loc.Reason{}, nil
+}
+
+// describedBy returns what calls of a function say, once for all its spots.
+func (u *Unit) describedBy(w wanted) (*described, error) {
+	if d, ok := u.described.Load(w); ok {
+		return d.(*described), nil
+	}
+	d, err := u.describe(w)
+	if err == nil {
+		u.described.Store(w, d)
+	}
+	return d, err
+}
+
+func (u *Unit) describe(w wanted) (*described, error) {
+	x := u.callers.Load()
+	if x == nil {
+		var err error
+		if x, err = caller.Read(&u.Body); err != nil {
+			return nil, err
+		}
+		u.callers.Store(x)
+	}
+	calls, why, err := x.Of(w.rec)
+	d := &described{why: why}
+	if err != nil || why != "" {
+		return d, err
+	}
+	for i := range calls {
+		c := &calls[i]
+		var v caller.Value
+		var ok bool
+		if w.place != "" {
+			v, ok, err = c.At([]byte(w.place), w.data)
+		} else {
+			v, ok, err = c.Parameter(w.parameter)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		value, err := u.valueAt(c, v, w.nested+1)
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
+		}
+	}
+	if len(d.passed) == 0 {
+		d.why = "no call says it"
+	}
+	return d, nil
+}
+
+// valueAt evaluates what a call passes, in the frame of the function that calls.
+func (u *Unit) valueAt(c *caller.Call, v caller.Value, nested int) (*loc.Expr, error) {
+	var s Spot
+	if ok, err := u.Read(c.Caller, &s); !ok || err != nil {
+		return nil, err
+	}
+	// The call itself: where the function goes on may be another one's code.
+	s.Kind, s.Addr, s.AfterPrologue = Inside, c.Return-1, false
+	s.At = Place{Addr: s.Addr}
+	ev := s.Evaluator() // its own: the value is kept
+	ev.nested = nested
+	var l loc.Location
+	r, err := ev.Locate(v.Expr, ".debug_info", v.Off, &l)
+	if err != nil || r.Code != reasons.None {
+		return nil, err
+	}
+	switch l.Kind {
+	case loc.KindRegister, loc.KindMemory, loc.KindValue, loc.KindConstant:
+		if !dependsOnWidth(l.Expr) {
+			return l.Expr, nil
+		}
+	}
+	return nil, nil
+}
+
+// dependsOnWidth reports whether upper bits of what an expression is computed from get into its lower ones, or decide something: these bits
+// are not what was passed where that has fewer.
+func dependsOnWidth(e *loc.Expr) bool {
+	if e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt {
+		return false
+	}
+	if extensionFor[e.Op] != 0 || eval.Comparison(e.Op) || e.Op == ops.Select {
+		return true
+	}
+	if e.Op == ops.Caller {
+		return false // of its own width
+	}
+	return dependsOnWidth(e.A) || dependsOnWidth(e.B) || dependsOnWidth(e.C)
+}
+
+// fromCaller reports whether a location has a value of the caller's frame, and whether that is enough to know it.
+func fromCaller(l *loc.Location) (has, enough bool) {
+	enough = true
+	l.Exprs(func(e *loc.Expr) {
+		found := false
+		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Caller })
+		has = has || found
+		enough = enough && (!found || !dependsOnWidth(e))
+	})
+	return has, enough
+}
+
+// callFrame is where a function has its caller's registers, at a spot.
+type callFrame struct {
+	ev     *Evaluator
+	cfa    *loc.Expr
+	frame  dw.Frame
+	called int64     // what the stack pointer was after the call, less the canonical frame address
+	ret    *loc.Expr // the return address
+}
+
+// frame returns the frame of the spot. why says why that is not known.
+func (ev *Evaluator) frame() (f *callFrame, why string, err error) {
+	const none = "no call frame information says where the return address is"
+	cfa, r, err := ev.CallFrame()
+	if err != nil {
+		return nil, "", err
+	}
+	own, ok, err := ev.u.Img.Data.FrameAt(ev.spot.At.Addr)
+	if err != nil {
+		return nil, "", err
+	}
+	if r.Code != reasons.None || !ok || own.Interrupts || own.First.Expr != nil || own.First.Reg != uint64(ev.Arch.SP) {
+		return nil, none, nil
+	}
+	f = &callFrame{ev: ev, cfa: cfa, frame: own, called: -own.First.Off}
+	if ev.Arch.Link == 0 {
+		f.called += int64(ev.Arch.WordSize) // the call has pushed the return address
+	}
+	rule, known := own.Register(own.Returns)
+	switch {
+	case known:
+		f.ret = f.saved(own.Returns, rule)
+	case ev.Arch.Link != 0 && own.Returns == uint64(ev.Arch.Link):
+		f.ret = ev.Register(own.Returns, 0)
+	}
+	if f.ret == nil {
+		return nil, none, nil
+	}
+	return f, "", nil
+}
+
+// saved returns what a register was when the function was called, or nil.
+func (f *callFrame) saved(n uint64, r dw.RegisterRule) *loc.Expr {
+	ev := f.ev
+	switch r.Kind {
+	case dw.SavedSame:
+		return f.register(n)
+	case dw.SavedIn:
+		return f.register(r.Reg)
+	case dw.SavedAt:
+		return ev.Deref(ev.Binary(ops.Add, f.cfa, ev.Const(uint64(r.Off))), ev.Arch.WordSize)
+	case dw.SavedValue:
+		return ev.Binary(ops.Add, f.cfa, ev.Const(uint64(r.Off)))
+	}
+	return nil
+}
+
+func (f *callFrame) register(n uint64) *loc.Expr {
+	if eval.CheckRegister(f.ev.Arch, n).Code != reasons.None {
+		return nil
+	}
+	return f.ev.Register(n, 0)
+}
+
+// before returns what a register was when the function was called, or nil.
+func (f *callFrame) before(n uint64) *loc.Expr {
+	rule, known := f.frame.Register(n)
+	a := f.ev.Arch
+	switch {
+	case known:
+		return f.saved(n, rule)
+	case n == uint64(a.SP):
+		return f.ev.Binary(ops.Add, f.cfa, f.ev.Const(uint64(f.called)))
+	case slices.Contains(a.Preserved, uint16(n)):
+		return f.register(n)
+	}
+	if c, err := f.ev.codeOf(f.ev.spot); err == nil && c.Keeps(n) {
+		return f.register(n)
+	}
+	return nil
+}
+
+// inCaller returns an expression over the caller's registers as one over the spot's, or nil.
+func (f *callFrame) inCaller(e *loc.Expr) *loc.Expr {
+	if e == nil {
+		return nil
+	}
+	switch e.Op {
+	case ops.Const, ops.Addr:
+		return e
+	case ops.Reg:
+		return f.before(e.K)
+	case ops.Caller:
+		return f.nested(e)
+	}
+	out := *e
+	for _, x := range []**loc.Expr{&out.A, &out.B, &out.C} {
+		was := *x
+		if was == nil {
+			continue
+		}
+		if *x = f.inCaller(was); *x == nil {
+			return nil
+		}
+	}
+	if e.Op == ops.Add {
+		return f.ev.Binary(ops.Add, out.A, out.B) // which adds up offsets
+	}
+	return &out
+}
+
+// nested is inCaller for a value of the caller's own caller.
+func (f *callFrame) nested(e *loc.Expr) *loc.Expr {
+	out := &loc.Expr{Op: ops.Caller, A: f.inCaller(e.A)}
+	last := &out.B
+	for arm := e.B; arm != nil; arm = arm.B {
+		if v := f.inCaller(arm.A); v != nil {
+			*last = &loc.Expr{Op: ops.Arm, K: arm.K, A: v}
+			last = &(*last).B
+		}
+	}
+	if out.A == nil || out.B == nil {
+		return nil
+	}
+	return out
+}
+
+// chosen returns the value that the return address names.
+func (f *callFrame) chosen(known []eval.Passed) *loc.Expr {
+	ev := f.ev
+	size := ev.Arch.WordSize
+	if f.frame.Signed {
+		size = 6 // the others are the signature's: addresses have 48 bits
+	}
+	ret := f.ret
+	if ev.Arch.LowBit {
+		ret = ev.Binary(ops.And, ret, ev.Const(^uint64(1))) // which says what instruction set the caller has
+	}
+	last := known[len(known)-1].Return
+	for last-known[0].Return > ops.MaxApart {
+		known = known[1:]
+	}
+	return ev.Caller(ret, size, known)
+}

@@ -1,0 +1,74 @@
+package resolve
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Claims: parameters that the debug information has lost, and the machine still has. A claim names its witness.
+
+// claimed sets the location of a parameter that is optimized out and that a witness knows.
+func (ev *Evaluator) claimed(a *Answer, x *Var) (bool, error) {
+	if a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != Inline || x.Tag != dw.TagFormalParameter {
+		return false, nil
+	}
+	l, witness, err := ev.Stated(x)
+	if witness == "" || err != nil {
+		return false, err
+	}
+	a.Loc, a.Reason, a.Because = l, loc.Reason{}, witness
+	return true, nil
+}
+
+// Stated returns the value of an inlined body's parameter that a table of the kernel states, and where it does, or "".
+func (ev *Evaluator) Stated(x *Var) (l loc.Location, witness string, err error) {
+	s := ev.spot
+	function := s.U.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
+	operand := claim.OfBranch(function, x.U.Text(x.Name))
+	if operand == 0 {
+		return l, "", nil
+	}
+	e, ok, err := ev.onlyBranch()
+	if !ok || err != nil {
+		return l, "", err
+	}
+	switch operand {
+	case claim.Key:
+		l = ev.Value(ev.Addr(e.Key))
+	case claim.Branch:
+		l = ev.Value(ev.Const(e.Branch))
+	}
+	l.Rule = rule.Table
+	return l, fmt.Sprintf("__jump_table's entry at %#x, for %#x", e.Entry, e.Code), nil
+}
+
+// onlyBranch returns the static branch of the body. A body that was copied has several, which must have the same operands. An empty body
+// is at the branch itself.
+func (ev *Evaluator) onlyBranch() (e body.StaticBranch, ok bool, err error) {
+	s := ev.spot
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return e, false, err
+	}
+	for _, r := range append(ranges, dw.Range{Lo: s.Addr, Hi: s.Addr + 1}) {
+		all, err := s.U.Img.Code.StaticBranches(r.Lo, r.Hi)
+		if err != nil {
+			return e, false, err
+		}
+		for _, x := range all {
+			if ok && (x.Key != e.Key || x.Branch != e.Branch) {
+				return e, false, nil
+			}
+			if !ok {
+				e, ok = x, true
+			}
+		}
+	}
+	return e, ok, nil
+}
