@@ -10,9 +10,9 @@ const maxFollowed = 32
 //
 // A jump into another unit's code may come back only if something of that code jumps to the function, or knows its address: nothing does if
 // only its own unit can name it, no jump of that unit leads to it, and its signature is its own, which only direct calls can use.
-func (x *Unit) enteredAgain(f function, clone bool) (why string, err error) {
+func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, err error) {
 	if clone {
-		to, err := x.jumpsTo(f.start)
+		to, err := x.jumpsTo(entry)
 		if err != nil || !to {
 			return "", err
 		}
@@ -36,6 +36,8 @@ func (x *Unit) enteredAgain(f function, clone bool) (why string, err error) {
 		for _, to := range out.To {
 			g, ok := x.function(to)
 			switch {
+			case to == entry:
+				return "it may go on in itself", nil
 			case !ok:
 				return "it goes on in a function of another unit", nil
 			case g.rec == f.rec:

@@ -29,7 +29,11 @@ func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
 			f = g
 		}
 	}
-	after := x.called(f.start)
+	entry, s := f.start, x.u.Image.SymbolAt(f.start, "")
+	if s != nil && s.Addr < f.start && x.nothing(s.Addr, f.start) {
+		entry = s.Addr
+	}
+	after := x.called(entry)
 	switch {
 	case f.Hi == 0 || len(after) == 0:
 		return nil, "no call in its unit is known", nil
@@ -37,10 +41,10 @@ func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
 		return nil, "it has too many calls", nil
 	}
 	clone := false
-	if s := x.u.Image.SymbolAt(f.start, ""); s != nil && s.Addr == f.start {
+	if s != nil && s.Addr == entry {
 		clone = changed.MatchString(s.Name) && x.arch.Pair == nil // whose jumps take two instructions
 	}
-	if why, err = x.enteredAgain(f, clone); why != "" || err != nil {
+	if why, err = x.enteredAgain(f, entry, clone); why != "" || err != nil {
 		return nil, why, err
 	}
 	for _, at := range after {
@@ -65,6 +69,20 @@ func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
 		why = "the debug information describes no call"
 	}
 	return calls, why, nil
+}
+
+// nothing reports whether code does nothing: GCC's debug information leaves out what -fpatchable-function-entry puts at a function's
+// beginning, where it is called (arm64).
+func (x *Unit) nothing(from, to uint64) bool {
+	code, err := x.u.Image.Bytes(from, to-from)
+	for err == nil && len(code) > 0 {
+		in, ok := x.arch.Next(code)
+		if !ok || !in.Nop || in.Size > len(code) {
+			return false
+		}
+		code = code[in.Size:]
+	}
+	return err == nil
 }
 
 // maxScopes bounds how deeply scopes nest.
