@@ -68,8 +68,9 @@ const (
 	gcLarge    = 100 // once many sites are printed
 
 	// gcFirst holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
-	// are answered: with gcUsual they were collected from 2 MB on, several times, which took a third of their time.
-	gcFirst = 200
+	// are answered: with gcUsual they were collected from 2 MB on, several times, which took a third of their time. With 200 a question to a
+	// pack about the 76 sites of get_page was collected just before its end.
+	gcFirst = 300
 )
 
 // gcPercent is when the heap is collected after the first time.
