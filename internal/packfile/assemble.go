@@ -43,6 +43,8 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	for i := range data {
 		data[i] = sealed.Data{Bytes: parts[i], Records: counts[i]}
 	}
+	// What the parts were made of is given back: compressing them takes memory too.
+	*e.w, *e = Writer{}, encoder{}
 	b := kind.Assemble(head[sealed.AtFacts:], data)
 	Seal(b, 0, 0, 0, uint64(len(b)))
 	return b

@@ -159,8 +159,9 @@ func (e *encoder) blocks() error {
 	}
 	found := make(map[twin]*fun)             // of what function returns
 	looks := make([]string, len(w.funs.all)) // what functions look like but for their parameters
+	var room []node                          // of a block whose size is not known yet
 	for i := 0; i < len(w.sites); {
-		var b block
+		b := block{room[:0]}
 		in := w.sites[i].in
 		var stack []int                  // nodes around the next one
 		ofs := make(map[string][]uint64) // numbers of functions that look the same
@@ -202,7 +203,8 @@ func (e *encoder) blocks() error {
 		if len(b.nodes) > maxNodes {
 			return fmt.Errorf("%d bodies are inlined into the function at %#x, and a pack has room for %d", len(b.nodes), b.base(), maxNodes)
 		}
-		e.blockList = append(e.blockList, b)
+		room = b.nodes
+		e.blockList = append(e.blockList, block{slices.Clone(b.nodes)})
 	}
 	for i := range e.blockList {
 		b := &e.blockList[i]

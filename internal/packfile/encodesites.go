@@ -276,7 +276,7 @@ func (f *fun) identity() *fun {
 // plainWays reports whether a body is entered at the site alone, and nothing is to be said about it but its ways out.
 func (x *blockEncoder) plainWays(s *written) bool {
 	w := s.ways
-	if !w.Known || w.Unknown != "" || w.Within || w.NoReturn != 0 || !x.selfOnly(s) {
+	if !w.Known || w.Unknown != "" || w.Within || w.NoReturn != 0 || !s.selfOnly {
 		return false
 	}
 	for i := range w.Out {
@@ -285,15 +285,6 @@ func (x *blockEncoder) plainWays(s *written) bool {
 		}
 	}
 	return true
-}
-
-func (x *blockEncoder) selfOnly(s *written) bool {
-	w := s.ways
-	if len(w.In) != 1 || s.wayValues[0] != nil {
-		return false
-	}
-	y := &w.In[0]
-	return y.Addr == s.addr && y.View == s.view && y.Probe == s.addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.symbolName && y.Offset == s.offset
 }
 
 // symbolOf reports whether a way's symbol is the one that the block has for it.
@@ -402,7 +393,7 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 	set(w.Unknown != "", waysUnknown)
 	set(w.Within, waysWithin)
 	set(w.NoReturn != 0, waysNoReturn)
-	set(!x.selfOnly(s), waysIn)
+	set(!s.selfOnly, waysIn)
 	x.b = append(x.b, flags)
 	if w.Unknown != "" {
 		x.uint(x.e.text(w.Unknown))

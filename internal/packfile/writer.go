@@ -62,6 +62,7 @@ type written struct {
 	callFile, callLine, chain      int32
 	depth                          int32
 	inline, afterPrologue, local   bool
+	selfOnly                       bool // see Site.selfOnly
 	prologue                       uint64
 	ways                           *Ways
 	wayValues                      []*wrote // by way in; nil where they are the site's
@@ -105,10 +106,15 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	x.tuple, x.frame, x.result = v.tuple, v.frame, v.result
 	if s.Inline || s.Ways.Known {
 		ways := s.Ways
-		ways.In, ways.Out = cloneWays(s.Ways.In), cloneWays(s.Ways.Out)
-		x.ways = &ways
 		w.wayTexts(&ways)
-		x.wayValues = make([]*wrote, len(ways.In))
+		if x.selfOnly = s.selfOnly(); x.selfOnly {
+			ways.In = nil
+		} else {
+			ways.In = cloneWays(ways.In)
+			x.wayValues = make([]*wrote, len(ways.In))
+		}
+		ways.Out = cloneWays(ways.Out)
+		x.ways = &ways
 		for i := range ways.In {
 			if y := &ways.In[i].Values; *y != nil {
 				v, err := w.valuesOf(*y)
@@ -121,6 +127,15 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	}
 	w.sites = append(w.sites, x)
 	return nil
+}
+
+// selfOnly reports whether a body is entered at the site alone. Most are, and nothing is kept of that way.
+func (s *Site) selfOnly() bool {
+	if len(s.Ways.In) != 1 || s.Ways.In[0].Values != nil {
+		return false
+	}
+	y := &s.Ways.In[0]
+	return y.Addr == s.Addr && y.View == s.View && y.Probe == s.Addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.Symbol && y.Offset == s.Offset
 }
 
 func cloneWays(ways []Way) []Way {
