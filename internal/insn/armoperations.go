@@ -24,10 +24,11 @@ var armEffects = effectsOf([]effectGroup{
 	{effect{verb: subtracts}, "SUB"},
 	{effect{verb: subtracts, flags: inverted}, "RSB"},
 	{effect{verb: masks}, "AND"},
+	{effect{verb: flips}, "EOR"},
 	{effect{verb: shiftsLeft}, "LSL"},
 	{effect{verb: shiftsRight}, "LSR"},
 	{effect{verb: shiftsRight, flags: signedBits}, "ASR"},
-	{effect{verb: computes}, `ADC SBC RSC BIC EOR ORR MVN MUL MLA MLS ROR RRX CLZ UBFX SBFX RBIT REV REV16 REVSH UXTAB UXTAH SXTAB SXTAH SDIV UDIV
+	{effect{verb: computes}, `ADC SBC RSC BIC ORR MVN MUL MLA MLS ROR RRX CLZ UBFX SBFX RBIT REV REV16 REVSH UXTAB UXTAH SXTAB SXTAH SDIV UDIV
 		SMULBB SMULBT SMULTB SMULTT SMLABB SMMUL USAT SSAT MRS`},
 	{effect{verb: computes, flags: firstToo}, "MOVT BFI BFC"},
 	{effect{verb: extends, bits: 8}, "UXTB"},

@@ -27,6 +27,7 @@ var loongEffects = effectsOf([]effectGroup{
 	{effect{verb: subtracts}, "SUB.D"},
 	{effect{verb: subtracts, bits: 32, flags: signedBits}, "SUB.W"},
 	{effect{verb: masks}, "AND ANDI"},
+	{effect{verb: flips}, "XOR XORI"},
 	{effect{verb: shiftsLeft}, "SLL.D SLLI.D"},
 	{effect{verb: shiftsLeft, bits: 32, flags: signedBits}, "SLLI.W"},
 	{effect{verb: shiftsRight}, "SRL.D SRLI.D"},
@@ -34,7 +35,7 @@ var loongEffects = effectsOf([]effectGroup{
 	{effect{verb: shiftsRight, flags: signedBits}, "SRA.D SRAI.D"},
 	{effect{verb: extends, bits: 8, flags: signedBits}, "EXT.W.B"},
 	{effect{verb: extends, bits: 16, flags: signedBits}, "EXT.W.H"},
-	{effect{verb: computes}, `OR XOR XORI NOR ANDN ORN SLT SLTI SLTU SLTUI MASKEQZ MASKNEZ SLL.W SRL.W SRLI.W SRA.W ROTR.D ROTRI.D ROTR.W ROTRI.W
+	{effect{verb: computes}, `OR NOR ANDN ORN SLT SLTI SLTU SLTUI MASKEQZ MASKNEZ SLL.W SRL.W SRLI.W SRA.W ROTR.D ROTRI.D ROTR.W ROTRI.W
 		MUL.D MULH.D MULH.DU MUL.W MULH.W MULH.WU MULW.D.W MULW.D.WU DIV.D DIV.DU DIV.W DIV.WU MOD.D MOD.DU MOD.W MOD.WU
 		CLO.D CLO.W CLZ.D CLZ.W CTO.D CTO.W CTZ.D CTZ.W REVB.2H REVB.4H REVB.2W REVB.D REVH.2W REVH.D BITREV.4B BITREV.8B BITREV.W BITREV.D
 		BYTEPICK.W BYTEPICK.D CPUCFG CSRRD MOVFR2GR.D MOVFR2GR.S MOVFRH2GR.S MOVCF2GR MOVFCSR2GR

@@ -96,6 +96,7 @@ const (
 	shiftsLeft
 	shiftsRight
 	masks     // AND
+	flips     // XOR
 	extends   // the lower bits of the second operand
 	selects   // bits of the rotated second operand: what an architecture's table says
 	chooses   // one of its operands
@@ -115,7 +116,7 @@ const (
 // writesFirst reports whether the first operand changes.
 func (e effect) writesFirst() bool {
 	switch e.verb {
-	case computes, moves, adds, subtracts, shiftsLeft, shiftsRight, masks, extends, selects, decides, chooses, addresses, loads, pops:
+	case computes, moves, adds, subtracts, shiftsLeft, shiftsRight, masks, flips, extends, selects, decides, chooses, addresses, loads, pops:
 		return true
 	}
 	return false

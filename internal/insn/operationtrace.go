@@ -209,6 +209,11 @@ func (s *step) compute(m *operand) symbolic.Value {
 		}
 	case masks:
 		return t.And(s.arg(first), s.arg(first+1))
+	case flips:
+		if op.cleared() {
+			return symbolic.Constant(0)
+		}
+		return t.Xor(s.arg(first), s.arg(first+1))
 	case selects:
 		return s.bitsOf(t, op, *e)
 	case decides:

@@ -24,10 +24,11 @@ var ppc64Effects = effectsOf([]effectGroup{
 	{effect{verb: subtracts, flags: inverted}, "subf subf. subfic"},
 	{effect{verb: computes}, `addc adde addme addze subfc subfe subfme subfze neg mulli mulld mullw mulhd mulhdu mulhw mulhwu
 		divd divdu divw divwu divde divdeu divwe divweu modsd modud modsw moduw maddhd maddhdu maddld addpcis
-		andc orc nand nor eqv xor xori xoris oris andis. cntlzw cntlzd cnttzw cnttzd popcntb popcntw popcntd prtyw prtyd
+		andc orc nand nor eqv xoris oris andis. cntlzw cntlzd cnttzw cnttzd popcntb popcntw popcntd prtyw prtyd
 		bpermd cmpb slw srw sraw srad srawi sradi rlwnm rldcl rldcr isel mfspr mfcr mfocrf mfmsr setb darn mftb
 		cdtbcd cbcdtd addg6s mfvsrd mfvsrwz mfvsrld paste. brh brw brd`},
 	{effect{verb: masks}, "andi."},
+	{effect{verb: flips}, "xor xori"},
 	{effect{verb: selects}, "and or ori rldicl rldicr rldic rlwinm sld srd"},
 	{effect{verb: computes, flags: firstToo}, "rlwimi rldimi"},
 	{effect{verb: extends, bits: 8, flags: signedBits}, "extsb"},

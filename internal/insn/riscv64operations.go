@@ -27,10 +27,11 @@ var riscvEffects = effectsOf([]effectGroup{
 	{effect{verb: subtracts}, "SUB"},
 	{effect{verb: subtracts, bits: 32, flags: signedBits}, "SUBW"},
 	{effect{verb: masks}, "AND ANDI"},
+	{effect{verb: flips}, "XOR XORI"},
 	{effect{verb: shiftsLeft}, "SLL SLLI"},
 	{effect{verb: shiftsRight}, "SRL SRLI"},
 	{effect{verb: shiftsRight, flags: signedBits}, "SRA SRAI"},
-	{effect{verb: computes}, `OR ORI XOR XORI SLT SLTI SLTU SLTIU SLLW SLLIW SRLW SRLIW SRAW SRAIW MUL MULH MULHU MULHSU MULW
+	{effect{verb: computes}, `OR ORI SLT SLTI SLTU SLTIU SLLW SLLIW SRLW SRLIW SRAW SRAIW MUL MULH MULHU MULHSU MULW
 		DIV DIVU DIVW DIVUW REM REMU REMW REMUW ANDN ORN XNOR CLZ CLZW CTZ CTZW CPOP CPOPW MAX MAXU MIN MINU SEXT.B SEXT.H ZEXT.H
 		REV8 ORC.B ROL ROLW ROR RORI RORIW RORW SH1ADD SH2ADD SH3ADD ADD.UW SLLI.UW`},
 	{effect{verb: selects}, "LUI"},

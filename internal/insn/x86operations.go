@@ -23,7 +23,7 @@ var x86Groups = []x86Group{
 	{does: effect{verb: subtracts, flags: firstToo | compared | clears}, text: "sub" + arithmetic(5)},
 	{does: effect{verb: compares}, text: "cmp" + arithmetic(7)},
 	{does: effect{verb: masks, flags: firstToo | flagged}, text: "and" + arithmetic(4)},
-	{does: effect{verb: computes, flags: firstToo | flagged | clears}, text: "xor" + arithmetic(6)},
+	{does: effect{verb: flips, flags: firstToo | flagged | clears}, text: "xor" + arithmetic(6)},
 	{does: effect{verb: computes, flags: firstToo | flagged}, text: "or" + arithmetic(1) + " adc" + arithmetic(2) + " sbb" + arithmetic(3)},
 	{does: effect{verb: tests}, text: "test 84:EbGb 85:EvGv a8:AbIb a9:AvIz f6/0:EbIb f6/1:EbIb f7/0:EvIz f7/1:EvIz"},
 	{does: effect{verb: computes, flags: firstToo}, text: "not f6/2:Eb f7/2:Ev bswap 0fc8-0fcf:Zv"},

@@ -380,12 +380,14 @@ func (s *tableSearch) plausible(to uint64) bool {
 	return ok
 }
 
-// whole reports whether a table's length is certain although no comparison gives it. The entries
-// must be addresses, which are all in the code: then what follows a shorter table is not taken for
-// its entries, except the function's own next table, to which its code refers. In tables of
-// distances, the distances of another function's table are as good.
+// whole reports whether a table's length is certain although no comparison gives it. The entries must be addresses of four or eight
+// bytes, or distances of four, which all lead into the code: then what follows a shorter table is not taken for its entries. What could
+// follow is the function's own next table, to which its code refers; another function's, whose distances lead so many bytes before that
+// function's code as the tables are apart, and no code there loads an entry and jumps before its first case; or other data.
+// Instructions of a fixed length have tables of one or two bytes, which always lead into the code.
 func (s *tableSearch) whole(t *symbolic.Trace, goal symbolic.Value, l lookup, targets []uint64, first, after uint64) bool {
-	if goal.Single() != l.entry || t.Symbols[l.entry].Bits != 64 || s.arch.Fixed > 0 {
+	bits := t.Symbols[l.entry].Bits
+	if bits != 64 && bits != 32 || bits == 64 && goal.Single() != l.entry || s.arch.Fixed > 0 {
 		return false
 	}
 	for _, to := range targets {

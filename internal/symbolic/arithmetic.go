@@ -89,6 +89,22 @@ func (t *Trace) ShiftRight(v Value, by, bits uint8) Value {
 	return t.UpTo(Mask(bits - by))
 }
 
+// Xor returns what a number turns another one into. Of a number of so many bits it makes every other one of them, as compilers
+// count the cases of a switch.
+func (t *Trace) Xor(a, b Value) Value {
+	if a.IsConstant() {
+		a, b = b, a
+	}
+	l := t.limits(a)
+	switch {
+	case a.IsConstant():
+		return Constant(a.Const ^ b.Const)
+	case !b.IsConstant() || l.Lo != 0 || l.Hi&(l.Hi+1) != 0 || b.Const > l.Hi:
+		return t.Unknown()
+	}
+	return t.UpTo(l.Hi)
+}
+
 // And returns what a mask leaves of a value: its lower bits, or none that it has.
 func (t *Trace) And(a, b Value) Value {
 	if a.IsConstant() {

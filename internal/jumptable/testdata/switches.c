@@ -11,6 +11,7 @@ int unsigned_x(unsigned x, int a, int b) { switch (x) { CASE(1) CASE(2) CASE(3) 
 int wide(long x, int a, int b) { switch (x) { CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) } return b; }
 int byte(unsigned char x, int a, int b) { switch (x) { CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(9) default: return more(x); } }
 int masked(int x, int a, int b) { switch (x & 7) { CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) } return 0; }
+int flipped(int x, int a, int b) { switch ((x & 7) ^ 5) { CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) } return 0; }
 int shifted(unsigned x, int a, int b) { switch (x >> 29) { CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) } return 0; }
 int negative(int x, int a, int b) {
 	switch (x) {
