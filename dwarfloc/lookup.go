@@ -76,7 +76,7 @@ func (at *visible) readDeclared() error {
 
 // scope reads the variables below an entry.
 func (at *visible) scope(sc *resolve.Scope, e dw.Entry, b resolve.Blocks) error {
-	if err := sc.Read(at.site.at(), e, b, 0, true); err != nil || !at.many {
+	if err := sc.Read(at.site.at(), e, b, true); err != nil || !at.many {
 		return err
 	}
 	return sc.Index()
@@ -146,7 +146,7 @@ func (s *Site) names() ([]string, error) {
 		e = abs
 	}
 	var sc resolve.Scope
-	if err := sc.Read(s.at(), e, resolve.AllBlocks, 0, true); err != nil {
+	if err := sc.Read(s.at(), e, resolve.AllBlocks, true); err != nil {
 		return nil, err
 	}
 	return sc.Names()

@@ -89,6 +89,10 @@ type Evidence interface {
 	Begun() (bool, error)
 	// PassedOn reports whether a variable of a caller is in the same place.
 	PassedOn() (bool, error)
+	// PassedBefore reports whether one was there before the probe.
+	PassedBefore() (bool, error)
+	// Placed reports whether the debug information or the code shows where the body begins.
+	Placed() (bool, error)
 	// Assigned returns what the bodies of the function show.
 	Assigned() (Assignment, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.

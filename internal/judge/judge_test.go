@@ -12,6 +12,7 @@ import (
 type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
+	passedBefore, unplaced                           bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -19,6 +20,8 @@ type known struct {
 func (k known) Statements() (int, error)            { return k.statements, k.err }
 func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
+func (k known) PassedBefore() (bool, error)         { return k.passedBefore, k.err }
+func (k known) Placed() (bool, error)               { return !k.unplaced, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
@@ -76,7 +79,10 @@ func TestRows(t *testing.T) {
 		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"held by the caller", false, llvm, known{assigned: judge.Inside, passedOn: true}},
 		{"made", true, llvm, known{made: true}},
-		{"held by the caller", false, llvm, known{made: true, passedOn: true}},
+		{"made", true, llvm, known{made: true, passedOn: true}},
+		{"held by the caller", false, llvm, known{made: true, passedOn: true, passedBefore: true}},
+		{"unplaced", true, llvm, known{unplaced: true, passedOn: true}},
+		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{unplaced: true}},
 		{"assigned", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{assigned: judge.Inside}},
 		{"", false, llvm, known{assigned: judge.Inside}},
 		{"assigned", true, computed(llvm), known{assigned: judge.Inside, passedOn: true}},

@@ -15,6 +15,16 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Constant }),
 	},
 	{
+		Name: "unplaced", Because: "the debug information does not say where the body begins, and where jumps of its function lead is not known", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Entry {
+				return false, nil
+			}
+			placed, err := e.Placed()
+			return !placed, err
+		},
+	},
+	{
 		Name: "first", Because: "of several entries that begin at one address without views, the first is what was passed",
 		fits: plain(func(c *Candidate) bool { return c.Note == First }),
 	},
@@ -112,21 +122,25 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before && c.Place == Held }),
 	},
 	{
+		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Place != Held || c.Entry {
+				return false, nil
+			}
+			if is, err := e.Made(); !is || err != nil {
+				return false, err
+			}
+			before, err := e.PassedBefore()
+			return !before, err
+		},
+	},
+	{
 		Name: "held by the caller", Because: "a caller's variable is in the register or memory, where it would not be any more if the body had changed that",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place != Held {
 				return false, nil
 			}
 			return e.PassedOn()
-		},
-	},
-	{
-		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
-		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Place != Held || c.Entry {
-				return false, nil
-			}
-			return e.Made()
 		},
 	},
 	{

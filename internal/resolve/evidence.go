@@ -375,6 +375,13 @@ func (s *Spot) loopUpdates(c *Chosen) (body.Registers, error) {
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
 // parameter points to.
 func (e *evidence) PassedOn() (bool, error) {
+	return e.passed(math.MaxUint64)
+}
+
+func (e *evidence) PassedBefore() (bool, error) { return e.passed(e.s.At.Addr) }
+
+// passed reports what PassedOn does, of the variables whose places are noted before an address.
+func (e *evidence) passed(before uint64) (bool, error) {
 	if !e.ev.callersRead {
 		var err error
 		if e.ev.callers, err = e.s.callersPlaces(); err != nil {
@@ -385,6 +392,9 @@ func (e *evidence) PassedOn() (bool, error) {
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
 	for i := range e.ev.callers {
 		its := &e.ev.callers[i]
+		if its.Lo >= before {
+			continue
+		}
 		if bytes.Equal(its.Expr, e.c.Expr) {
 			return true, nil
 		}
@@ -400,10 +410,19 @@ func (e *evidence) PassedOn() (bool, error) {
 	return false, nil
 }
 
+// Placed asks the code where a body has several parts and no entry: LLVM writes the parts by address, whichever of them runs first.
+func (e *evidence) Placed() (bool, error) {
+	if e.s.Kind != Inline || e.s.PCs.Entry.Form != 0 || e.s.PCs.Ranges.Form == 0 {
+		return true, nil
+	}
+	c, err := e.ev.codeOf(e.s)
+	return err != nil || c.Why == "", err
+}
+
 // callersPlaces returns where the variables of the functions are that the site is inlined into.
 func (s *Spot) callersPlaces() (out []Chosen, err error) {
 	_, err = s.ofCallers(func(x *Scoped) (bool, error) {
-		its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off}
+		its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
 		if !x.Location.IsBlock() {
 			var err error
 			if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
@@ -445,7 +464,7 @@ func (s *Spot) ofCallers(is func(x *Scoped) (bool, error)) (bool, error) {
 			return false, err
 		}
 		var caller Scope
-		if err := caller.Read(s, entry, PlacedBlocks, 0, true); err != nil {
+		if err := caller.Read(s, entry, PlacedBlocks, true); err != nil {
 			return false, err
 		}
 		for i := range caller.vars {

@@ -52,7 +52,7 @@ func (r *Params) Read(s *Spot) (n int, err error) {
 		return 0, err
 	}
 	r.here.vars = r.here.vars[:0]
-	if err := r.here.Read(s, e, NoBlocks, 0, true); err != nil {
+	if err := r.here.Read(s, e, NoBlocks, true); err != nil {
 		return 0, err
 	}
 	// The abstract entry has the name and type, the spot's own the location. A clone can

@@ -15,9 +15,10 @@ type Scope struct {
 // Scoped is the entry of a variable in a scope.
 type Scoped struct {
 	Var
-	depth  int  // depth of its block; 0 is the function itself
-	inside bool // the block holds the site
-	paired bool // it describes a declared parameter: see Params.Read
+	depth  int    // depth of its block; 0 is the function itself
+	from   uint64 // the block holds the addresses from here to the site; 0 for the function itself
+	inside bool   // the block holds the site
+	paired bool   // it describes a declared parameter: see Params.Read
 }
 
 // maxBlocks bounds how deeply blocks nest.
@@ -36,7 +37,12 @@ const (
 )
 
 // Read adds the variables below an entry.
-func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, depth int, inside bool) error {
+func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, inside bool) error {
+	return sc.read(s, e, b, 0, 0, inside)
+}
+
+// read adds the variables below an entry, which is the block at a depth, and holds the site from an address on.
+func (sc *Scope) read(s *Spot, e dw.Entry, b Blocks, depth int, from uint64, inside bool) error {
 	if !e.HasChildren() || depth > maxBlocks {
 		return nil
 	}
@@ -52,7 +58,7 @@ func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, depth int, inside bool) err
 		}
 		switch c.Tag() {
 		case dw.TagFormalParameter, dw.TagVariable:
-			sc.vars = append(sc.vars, Scoped{depth: depth, inside: inside})
+			sc.vars = append(sc.vars, Scoped{depth: depth, from: from, inside: inside})
 			end, err := sc.vars[len(sc.vars)-1].Read(u, c)
 			if err != nil {
 				return err
@@ -65,13 +71,13 @@ func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, depth int, inside bool) err
 			if b == NoBlocks {
 				break
 			}
-			in := inside && b == PlacedBlocks
+			in, from := inside && b == PlacedBlocks, from
 			if in {
-				if in, err = u.holds(c, s.At.Addr); err != nil {
+				if from, in, err = u.holds(c, s.At.Addr); err != nil {
 					return err
 				}
 			}
-			if err := sc.Read(s, c, b, depth+1, in); err != nil {
+			if err := sc.read(s, c, b, depth+1, from, in); err != nil {
 				return err
 			}
 		}
@@ -81,18 +87,23 @@ func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, depth int, inside bool) err
 	}
 }
 
-// holds reports whether a block's code holds an address, or is empty there: then the
-// code was merged into its neighbours.
-func (u *Unit) holds(block dw.Entry, addr uint64) (bool, error) {
+// holds reports whether a block's code holds an address, and from where on, or is empty there: then the code was merged into its
+// neighbours.
+func (u *Unit) holds(block dw.Entry, addr uint64) (from uint64, ok bool, err error) {
 	var pcs dw.PCs
 	if err := block.Attrs(pcs.Take); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	ranges, err := u.Extent(&pcs)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
-	return dw.Covers(ranges, addr) || slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo == addr && r.Hi == addr }), nil
+	for _, r := range ranges {
+		if r.Lo <= addr && addr < r.Hi || r.Lo == addr && r.Hi == addr {
+			return r.Lo, true, nil
+		}
+	}
+	return 0, false, nil
 }
 
 // Text returns a variable's name, from its own entry or its origin's.
