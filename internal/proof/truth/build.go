@@ -28,7 +28,8 @@ const recorder = "gcc-12"
 
 // workshop is a folder with the sources and what is built of them.
 type workshop struct {
-	dir string
+	dir   string
+	calls calls
 }
 
 // newWorkshop writes the sources to a folder.

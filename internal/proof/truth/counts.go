@@ -34,11 +34,14 @@ type Body struct {
 	Inlined bool // at least at one place
 	NoCode  bool // the debug information has no place
 	NoExits bool // its ways out were not traced
-	Unknown int  // inlined places whose ways in are not known
-	Why     string
-	Refused []string // sites that the kernel refused
-	Sites   int      // inlined places: what the debug information names
-	Ways    int      // ways into them
+	// NotDescribed is set if the debug information has no record of the calls whose runs were missed, and others were not.
+	NotDescribed bool
+	records      map[callLine]bool // of calls that were inlined
+	Unknown      int               // inlined places whose ways in are not known
+	Why          string
+	Refused      []string // sites that the kernel refused
+	Sites        int      // inlined places: what the debug information names
+	Ways         int      // ways into them
 	// Entry is what was seen at the places that the debug information names, In at all ways in,
 	// and Out at all ways out.
 	Entry, In, Out Tally
@@ -54,6 +57,7 @@ type Tally struct {
 	// ways out, or that of a neighbour: the compiler moved it. There is one hit for each run.
 	Shifted int
 	Where   []string
+	missed  []int // the runs, if their numbers are known
 }
 
 // Exact reports whether each run had one hit, not counting hits after its first that are marked.
@@ -113,6 +117,9 @@ func (w *workshop) count(ctx context.Context, b *Build, number int) ([]Body, err
 		return nil, err
 	}
 	bodies, err := traceRuns(ctx, file, b, defs)
+	if err == nil {
+		err = w.notDescribed(ctx, b, defs, bodies)
+	}
 	if err != nil {
 		err = fmt.Errorf("%v: %w", b, err)
 	}
@@ -244,6 +251,7 @@ func (b *Body) describe(k kind, p *plan.Plan) {
 		case k == ofEntry && s.Kind == dwarfloc.SiteInline:
 			b.Sites++
 			b.Inlined = true
+			b.noteRecord(p.Sites[i].Site)
 		case k == ofIn && s.Kind == dwarfloc.SiteInline:
 			b.Ways++
 			if s.Way.Unknown != "" {
@@ -316,6 +324,7 @@ func (t *Tally) judge(runs int, k kind, label string, seen map[role][]sighting) 
 	for i, c := range counts {
 		if c.plain+c.marked == 0 {
 			missed++
+			t.missed = append(t.missed, i)
 			numbers = append(numbers, strconv.Itoa(i))
 			continue
 		}
@@ -377,6 +386,9 @@ func (b *Body) Differences() []string {
 		switch {
 		case b.NoCode:
 			out = append(out, fmt.Sprintf("%s %s: no record in the debug information, %d runs", b.Label, at, b.Runs))
+			continue
+		case b.NotDescribed:
+			out = append(out, fmt.Sprintf("%s %s: no record of the calls of %d runs", b.Label, at, t.Missed))
 			continue
 		case b.Unknown > 0:
 			out = append(out, fmt.Sprintf("%s %s: %d sites: %s", b.Label, at, b.Unknown, b.Why))

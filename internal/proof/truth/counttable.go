@@ -25,7 +25,7 @@ func (c *counted) add(bodies []Body) {
 		}
 		c.Runs += b.Runs
 		switch {
-		case b.NoCode:
+		case b.NoCode, b.NotDescribed:
 			c.NoCode++
 			continue
 		case b.Unknown > 0:
@@ -60,7 +60,8 @@ func WriteRuns(w io.Writer, builds []Build, all [][]Body) {
 	fmt.Fprint(w, "A function is exact if each of its runs had one hit. *Entry* is with probes where the debug information says that\n"+
 		"bodies begin (`--ways entry`), *in* with probes at all ways in, *out* at all ways out. *Missed* are runs without a hit,\n"+
 		"*twice* hits of a run after its first, *marked* such hits at sites that say so (`refires`). *Unknown* functions, some of\n"+
-		"whose ways are not known, and those without a record in the debug information, are not in the other numbers.\n\n")
+		"whose ways are not known, and those without a record in the debug information, or without one of the calls whose runs were\n"+
+		"missed, are not in the other numbers.\n\n")
 	byCompiler := make(map[string]*counted)
 	var compilers []string
 	for i := range builds {
@@ -122,7 +123,7 @@ func writeDifferences(w io.Writer, all [][]Body) {
 		for i := range bodies {
 			b := &bodies[i]
 			for k, t := range b.tallies() {
-				if kind(k) == ofEntry || t.Exact() || b.NoCode || b.Unknown > 0 {
+				if kind(k) == ofEntry || t.Exact() || b.NoCode || b.NotDescribed || b.Unknown > 0 {
 					continue
 				}
 				d := difference{b.Family, b.Label, kind(k)}
