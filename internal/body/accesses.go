@@ -207,6 +207,15 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 // beginning of the body itself, which has the place of the function's declaration, is none. A line table without views has all of an
 // address's rows in view 0 and the following ones, in order.
 func (u *Unit) Statements(rec int32, addr, view, views uint64) (n int, err error) {
+	return u.statements(rec, addr, addr+1, func(r *dw.Row) bool { return uint64(r.View) >= view && uint64(r.View)-view < views })
+}
+
+// StatementsBetween returns how many statements of bodies of a record's function begin from one address to another.
+func (u *Unit) StatementsBetween(rec int32, from, to uint64) (n int, err error) {
+	return u.statements(rec, from, to, func(*dw.Row) bool { return true })
+}
+
+func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) bool) (n int, err error) {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
 		return 0, err
@@ -220,11 +229,10 @@ func (u *Unit) Statements(rec int32, addr, view, views uint64) (n int, err error
 	if err != nil {
 		return 0, err
 	}
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
-	for ; i < len(rows) && rows[i].Addr == addr; i++ {
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= from })
+	for ; i < len(rows) && rows[i].Addr < to; i++ {
 		r := &rows[i]
-		inside := uint64(r.View) >= view && uint64(r.View)-view < views
-		if inside && r.Stmt && (r.Line != own.line || r.Column != own.column) && texts.at(u, r) == own {
+		if r.Stmt && (r.Line != own.line || r.Column != own.column) && counts(r) && texts.at(u, r) == own {
 			n++
 		}
 	}

@@ -20,6 +20,8 @@ type Candidate struct {
 	Parameter bool // of the function, and a run of the body begins at the probe: else the variable is what it is
 	Entry     bool // the probe is at the first instruction of an out-of-line function
 	Constant  bool // its type is const: no statement assigns it
+	Clone     bool // the symbol of the function says that its parameters are not as declared
+	Removed   bool // and that some may be gone
 	Note      Note
 	Views     bool  // the note is from a list with location views
 	Changed   bool  // the list has another place before, which holds for no code
@@ -87,6 +89,8 @@ type Evidence interface {
 	Statements() (int, error)
 	// Begun reports whether a statement of the body begins between the probe and the note.
 	Begun() (bool, error)
+	// Ran reports whether statements of the body begin between the note's beginning and the probe: those of an earlier run.
+	Ran() (bool, error)
 	// PassedOn reports whether a variable of a caller is in the same place.
 	PassedOn() (bool, error)
 	// PassedBefore reports whether one was there before the probe.

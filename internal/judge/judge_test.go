@@ -12,7 +12,7 @@ import (
 type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
-	passedBefore, unplaced                           bool
+	passedBefore, unplaced, ran                      bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -22,6 +22,7 @@ func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedBefore() (bool, error)         { return k.passedBefore, k.err }
 func (k known) Placed() (bool, error)               { return !k.unplaced, k.err }
+func (k known) Ran() (bool, error)                  { return k.ran, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
@@ -66,6 +67,14 @@ func TestRows(t *testing.T) {
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"views", false, computed(views), known{statements: 2}},
 		{"before", false, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2}},
+		{"statements", true, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2, ran: true}},
+		{"before", false, with(gcc, func(c *candidate) { c.Note = judge.Before }), known{statements: 2, ran: true}},
+		{"removed", true, with(views, func(c *candidate) {
+			c.Entry, c.Clone, c.Removed, c.Note, c.Place = true, true, true, judge.Whole, judge.Fixed
+		}), known{}},
+		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{}},
+		{"views: after a statement", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Later, judge.Computed }), known{begun: true}},
+		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Note = true, true, judge.Later }), known{}},
 		{"at an entry", false, with(unmarked, func(c *candidate) { c.Entry = true }), known{assigned: judge.Between}},
 		{"one statement", false, computed(gcc), known{statements: 1}},
 		{"statements", true, computed(gcc), known{statements: 2}},

@@ -33,8 +33,12 @@ var Rows = []Row{
 	// GCC had no place for the argument, or wrote none for a range without code. Of the 16,887 parameters at probes in Debian's 6.1 kernel
 	// (amd64) that begin at a later view, 84 begin after a statement, and more than half of those are what it computes.
 	{
+		Name: "removed", Because: "the clone is not passed what it does not use, and one number for all of it may be what a statement assigns", Doubt: reasons.Reassigned,
+		fits: plain(func(c *Candidate) bool { return c.Removed && c.Place == Fixed && c.Note == Whole }),
+	},
+	{
 		Name: "views: at an entry", Because: "a list goes on with the parts of what was passed at a function's first instruction",
-		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry }),
+		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry && !(c.Clone && c.Note == Later && c.Place != Held) }),
 	},
 	{
 		Name: "overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
@@ -90,13 +94,21 @@ var Rows = []Row{
 
 	{
 		Name: "at an entry", Because: "no instruction of the function has run that could set the register or memory, by GCC's notes",
-		fits: plain(func(c *Candidate) bool { return c.Entry && c.Place == Held && c.Compiler != LLVM }),
+		fits: plain(func(c *Candidate) bool {
+			return c.Entry && c.Place == Held && c.Compiler != LLVM && !(c.Clone && c.Note == Later)
+		}),
 	},
 
 	// Without views only the last of the entries at one address is left.
 	{
 		Name: "before", Because: "GCC's note begins before the probe, and the body's statements do not",
-		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && c.Note == Before }),
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != Marks || c.Note != Before || c.Place == Held {
+				return c.Compiler == Marks && c.Note == Before, nil
+			}
+			ran, err := e.Ran()
+			return !ran, err
+		},
 	},
 	{
 		Name: "one statement", Because: "GCC's markers: a value that a statement assigns holds from the next statement on, and one at most begins here",

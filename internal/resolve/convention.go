@@ -156,7 +156,10 @@ func IsVariadic(e dw.Entry) (is bool, err error) {
 // changed are marks in symbols of clones whose parameters or result the compiler may have
 // removed: GCC's (interprocedural scalar replacement, constant propagation, partial
 // inlining) and LLVM's (function specialization).
-var changed = []string{".isra.", ".constprop.", ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
+var changed = []string{cloneRemoved, ".constprop.", ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
+
+// cloneRemoved is the mark of GCC's clones without the parameters that are not used, or of which only parts are passed. It comes first.
+const cloneRemoved = ".isra."
 
 // Clone returns the mark in the symbol of the site's code that says that the signature may
 // have changed, or "".

@@ -33,7 +33,8 @@ type evidence struct {
 // judged sets why a location may be that of another value than the passed one.
 func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
 	s := ev.spot
-	if !v.Located() || !s.takesFirst(x) {
+	// The parts of a structure that are there are judged, whatever is missing.
+	if !v.Located() && v.Loc.Kind != loc.KindPieces || !s.takesFirst(x) {
 		return nil
 	}
 	e := &ev.evidence
@@ -55,6 +56,10 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
+	if out.Entry {
+		clone := s.Clone()
+		out.Clone, out.Removed = clone != "", clone == cloneRemoved
+	}
 	marked, err := e.marked()
 	if err != nil {
 		return out, err
@@ -265,6 +270,12 @@ func (u *Unit) isValue(expr []byte) bool {
 		at = o.Next
 	}
 	return value
+}
+
+// Ran looks at the addresses from where the note begins.
+func (e *evidence) Ran() (bool, error) {
+	n, err := e.s.U.Body.StatementsBetween(e.s.Rec, e.c.Lo, e.s.At.Addr)
+	return n > 0, err
 }
 
 // Made asks what registers hold. In memory nothing is computed.

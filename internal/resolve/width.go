@@ -106,7 +106,7 @@ func negatesByte(e *loc.Expr) bool {
 func (ev *Evaluator) special(expr []byte) bool {
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, ev.Encoding)
-		if err != nil || !arithmetic(op.Opcode(o.Code)) {
+		if err != nil || !arithmetic(op.Opcode(o.Code)) && !o.IsAddress() {
 			return true
 		}
 		at = o.Next

@@ -48,6 +48,8 @@ func TestSpecial(t *testing.T) {
 	}{
 		// breg3 0; lit6; mod; stack_value; piece 4; reg0; piece 4
 		{"pieces", []byte{0x73, 0, 0x36, 0x1d, 0x9f, 0x93, 4, 0x50, 0x93, 4}, false},
+		// addr 0x4050b8; deref_size 4; lit6; shra; stack_value
+		{"memory of the image", []byte{3, 0xb8, 0x50, 0x40, 0, 0, 0, 0, 0, 0x94, 4, 0x36, 0x26, 0x9f}, false},
 		// breg3 0; convert 0x20; lit6; mod; stack_value; piece 4
 		{"a piece with a type", []byte{0x73, 0, 0xa8, 0x20, 0x36, 0x1d, 0x9f, 0x93, 4}, true},
 	} {
