@@ -100,6 +100,15 @@ func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Rang
 	return straight && found
 }
 
+// Padding reports whether code from one link-time address to another does nothing: it aligns what follows.
+func (img *Image) Padding(from, to uint64) bool {
+	does := false
+	return img.straight(from, to, func(arch *insn.Arch, _ uint64, code []byte) {
+		in, _ := arch.Next(code)
+		does = does || !in.Nop
+	}) && !does
+}
+
 // Straight reports whether code from one link-time address to another only goes on at the next instruction.
 func (img *Image) Straight(from, to uint64) bool {
 	return img.straight(from, to, func(*insn.Arch, uint64, []byte) {})

@@ -100,6 +100,7 @@ const (
 	extends   // the lower bits of the second operand
 	selects   // bits of the rotated second operand: what an architecture's table says
 	chooses   // one of its operands
+	truth     // 1 or 0
 	decides   // 1 if a condition holds, which the second operand is, and else 0
 	addresses // the address of the memory operand
 	loads
@@ -116,7 +117,7 @@ const (
 // writesFirst reports whether the first operand changes.
 func (e effect) writesFirst() bool {
 	switch e.verb {
-	case computes, moves, adds, subtracts, shiftsLeft, shiftsRight, masks, flips, extends, selects, decides, chooses, addresses, loads, pops:
+	case computes, moves, adds, subtracts, shiftsLeft, shiftsRight, masks, flips, extends, selects, truth, decides, chooses, addresses, loads, pops:
 		return true
 	}
 	return false
@@ -125,7 +126,7 @@ func (e effect) writesFirst() bool {
 // updates reports whether what the first operand becomes may depend on what it was, other than by a move.
 func (e effect) updates() bool {
 	switch e.verb {
-	case moves, loads, extends, decides, chooses, pops:
+	case moves, loads, extends, truth, decides, chooses, pops:
 		return false
 	}
 	return e.writesFirst()

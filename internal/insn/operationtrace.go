@@ -216,6 +216,8 @@ func (s *step) compute(m *operand) symbolic.Value {
 		return t.Xor(s.arg(first), s.arg(first+1))
 	case selects:
 		return s.bitsOf(t, op, *e)
+	case truth:
+		return t.UpTo(1)
 	case decides:
 		v := t.UpTo(1)
 		t.Decided[v.Single()] = symbolic.Decision{Comparison: t.Flags, Holds: symbolic.Condition(op.list[1].n)}

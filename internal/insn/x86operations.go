@@ -39,7 +39,8 @@ var x86Groups = []x86Group{
 		rdpid f3.0fc7/7r:Ey rdrand 0fc7/6r:Ev rdseed 0fc7/7r:Ev vmread np.0f78:EaGa smsw 0f01/4m:Ew 0f01/4r:Ev`},
 	{does: effect{verb: chooses, flags: firstToo | flagged}, text: "bsf 0fbc:GvEv bsr 0fbd:GvEv lar 0f02:GvEw lsl 0f03:GvEw"},
 	{does: effect{verb: chooses, flags: firstToo}, text: "cmov 0f40-0f4f:GvEv"},
-	{does: effect{verb: computes}, text: "set 0f90-0f9f:Eb sldt 0f00/0m:Ew 0f00/0r:Ev str 0f00/1m:Ew 0f00/1r:Ev cqo 99:DvAv movbe 0f38f0:GvMv 0f38f1:MvGv"},
+	{does: effect{verb: truth}, text: "set 0f90-0f9f:Eb"},
+	{does: effect{verb: computes}, text: "sldt 0f00/0m:Ew 0f00/0r:Ev str 0f00/1m:Ew 0f00/1r:Ev cqo 99:DvAv movbe 0f38f0:GvMv 0f38f1:MvGv"},
 
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, writes: inAX, text: "mul f6/4:Eb imul f6/5:Eb div f6/6:Eb idiv f6/7:Eb"},
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, writes: inAX | inDX, text: "mul f7/4:Ev imul f7/5:Ev"},

@@ -72,6 +72,8 @@ func TestRows(t *testing.T) {
 		{"removed", true, with(views, func(c *candidate) {
 			c.Entry, c.Clone, c.Removed, c.Note, c.Place = true, true, true, judge.Whole, judge.Fixed
 		}), known{}},
+		{"removed", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{assigned: judge.Between}},
+		{"removed", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Removed, c.Note = true, true, true, judge.Whole }), known{}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Later, judge.Computed }), known{begun: true}},
 		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Note = true, true, judge.Later }), known{}},

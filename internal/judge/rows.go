@@ -33,12 +33,21 @@ var Rows = []Row{
 	// GCC had no place for the argument, or wrote none for a range without code. Of the 16,887 parameters at probes in Debian's 6.1 kernel
 	// (amd64) that begin at a later view, 84 begin after a statement, and more than half of those are what it computes.
 	{
-		Name: "removed", Because: "the clone is not passed what it does not use, and one number for all of it may be what a statement assigns", Doubt: reasons.Reassigned,
-		fits: plain(func(c *Candidate) bool { return c.Removed && c.Place == Fixed && c.Note == Whole }),
+		Name: "removed", Because: "the clone is not passed what it does not use, and one place for all of it may be that after a statement", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Clone || !c.Entry || c.Note != Whole || c.Place != Fixed && (c.Views || !c.Removed) {
+				return false, nil
+			}
+			if c.Removed {
+				return true, nil
+			}
+			a, err := e.Assigned()
+			return a != Never, err
+		},
 	},
 	{
 		Name: "views: at an entry", Because: "a list goes on with the parts of what was passed at a function's first instruction",
-		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry && !(c.Clone && c.Note == Later && c.Place != Held) }),
+		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry && !(c.Clone && c.Note == Later) }),
 	},
 	{
 		Name: "overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,

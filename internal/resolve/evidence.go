@@ -71,7 +71,7 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.First
 	case c.Rule == rule.LaterView && (c.Later > 1 || !marked):
 		out.Note = judge.Later
-	case c.Lo < s.At.Addr:
+	case c.Lo < s.At.Addr && !s.U.Img.Code.Padding(c.Lo, s.At.Addr):
 		out.Note = judge.Before
 	default:
 		out.Note = judge.Here
@@ -86,7 +86,19 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Views = out.Views && marked
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
+	if out.Compiler == judge.LLVM && out.Place == judge.Held && converts(&e.v.Loc) {
+		out.Place = judge.Computed
+	}
 	return out, err
+}
+
+// converts reports whether a location, or a part of it, is a number that is cut or extended. LLVM writes so what is left of a conversion that it
+// removed, and may have computed fewer bits than that had: those that the rest of the body needs.
+func converts(l *loc.Location) bool {
+	if l.Kind == loc.KindValue && (l.Expr.Op == ops.ZExt || l.Expr.Op == ops.SExt || l.Expr.Op == ops.And) {
+		return true
+	}
+	return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool { return converts(&p.Loc) })
 }
 
 // marked reports whether the function that has the site has markers of statements.

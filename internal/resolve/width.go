@@ -52,7 +52,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 
 // narrowedValue is narrowed for a number of so many bytes, which may be a piece of what the expression describes.
 func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
-	if size > 1 && negatesByte(l.Expr) {
+	if size > 1 && negatesByte(l.Expr) || ev.negatesTruth(l.Expr) {
 		return unclear
 	}
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
@@ -98,6 +98,16 @@ func negatesByte(e *loc.Expr) bool {
 	e.Walk(func(n *loc.Expr) {
 		byteOf := n.Op == ops.ZExt && n.Size == 1 || n.Op == ops.And && n.B.Op == ops.Const && n.B.K == 0xff
 		found = found || byteOf && n.A.Op == ops.Not
+	})
+	return found
+}
+
+// negatesTruth reports whether an expression is the negation of all bits of a register that holds a truth value, by the code: of the others
+// GCC means none.
+func (ev *Evaluator) negatesTruth(e *loc.Expr) bool {
+	found := false
+	e.Walk(func(n *loc.Expr) {
+		found = found || n.Op == ops.Not && n.A.Op == ops.Reg && ev.registerBits(n.A.K) == 1
 	})
 	return found
 }
