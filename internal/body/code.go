@@ -64,6 +64,9 @@ type body struct {
 	merged bool // it, or a body around it, is what a compiler merged of several instances
 }
 
+// Astray reports whether the code was followed, but for a jump that leads to where it is not known.
+func (c *Code) Astray() bool { return c.graph != nil && c.graph.Why != "" }
+
 // body returns the index in bodies of a record's.
 func (c *Code) body(rec int32) (i int, ok bool) {
 	return slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })

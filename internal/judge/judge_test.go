@@ -12,7 +12,7 @@ import (
 type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
-	passedBefore, unplaced, ran                      bool
+	passedBefore, unplaced, ran, another             bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -23,6 +23,7 @@ func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedBefore() (bool, error)         { return k.passedBefore, k.err }
 func (k known) Placed() (bool, error)               { return !k.unplaced, k.err }
 func (k known) Ran() (bool, error)                  { return k.ran, k.err }
+func (k known) ForAnother() (bool, error)           { return k.another, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
@@ -76,7 +77,8 @@ func TestRows(t *testing.T) {
 		{"removed", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Removed, c.Note = true, true, true, judge.Whole }), known{}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Later, judge.Computed }), known{begun: true}},
-		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Note = true, true, judge.Later }), known{}},
+		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Note = true, true, judge.Later }), known{another: true}},
+		{"at an entry", false, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Note = true, true, judge.Later }), known{}},
 		{"at an entry", false, with(unmarked, func(c *candidate) { c.Entry = true }), known{assigned: judge.Between}},
 		{"one statement", false, computed(gcc), known{statements: 1}},
 		{"statements", true, computed(gcc), known{statements: 2}},

@@ -47,7 +47,13 @@ var Rows = []Row{
 	},
 	{
 		Name: "views: at an entry", Because: "a list goes on with the parts of what was passed at a function's first instruction",
-		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry && !(c.Clone && c.Note == Later) }),
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || !c.Entry {
+				return false, nil
+			}
+			another, err := late(c, e)
+			return !another, err
+		},
 	},
 	{
 		Name: "overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
@@ -103,9 +109,13 @@ var Rows = []Row{
 
 	{
 		Name: "at an entry", Because: "no instruction of the function has run that could set the register or memory, by GCC's notes",
-		fits: plain(func(c *Candidate) bool {
-			return c.Entry && c.Place == Held && c.Compiler != LLVM && !(c.Clone && c.Note == Later)
-		}),
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Entry || c.Place != Held || c.Compiler == LLVM {
+				return false, nil
+			}
+			another, err := late(c, e)
+			return !another, err
+		},
 	},
 
 	// Without views only the last of the entries at one address is left.
@@ -221,4 +231,15 @@ var Rows = []Row{
 // plain is a condition that needs no evidence.
 func plain(f func(c *Candidate) bool) func(*Candidate, Evidence) (bool, error) {
 	return func(c *Candidate, _ Evidence) (bool, error) { return f(c), nil }
+}
+
+// late reports whether the note of a clone's parameter is late, and is not of a place that is known to be passed for it.
+func late(c *Candidate, e Evidence) (bool, error) {
+	if !c.Clone || c.Note != Later {
+		return false, nil
+	}
+	if c.Place != Held {
+		return true, nil
+	}
+	return e.ForAnother()
 }

@@ -252,6 +252,12 @@ type sign struct {
 	computes bool // its value is computed from registers or memory
 }
 
+// computesNumber reports whether an operation makes another number of those on the stack, other than by a mask, or by shifts, two of which
+// extend a number.
+func computesNumber(c op.Opcode) bool {
+	return c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst && c != op.DW_OP_and || c == op.DW_OP_xor
+}
+
 func (u *Unit) signOf(expr []byte) sign {
 	enc := u.Encoding()
 	constants, others, computes, value := 0, 0, false, false
@@ -269,7 +275,7 @@ func (u *Unit) signOf(expr []byte) sign {
 			value = true
 		case c == op.DW_OP_and, o.IsConversion():
 			// a mask, or a conversion
-		case c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst, c == op.DW_OP_xor:
+		case computesNumber(c):
 			computes = true
 		case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && o.A != 0 && uint64(c-op.DW_OP_breg0) != uint64(u.Img.Arch().SP):
 			computes = true

@@ -86,7 +86,7 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Views = out.Views && marked
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
-	if out.Compiler == judge.LLVM && out.Place == judge.Held && converts(&e.v.Loc) {
+	if out.Compiler == judge.LLVM && !out.Entry && out.Place == judge.Held && (converts(&e.v.Loc) || loadsPart(&e.v.Loc, e.v.Type)) {
 		out.Place = judge.Computed
 	}
 	return out, err
@@ -99,6 +99,12 @@ func converts(l *loc.Location) bool {
 		return true
 	}
 	return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool { return converts(&p.Loc) })
+}
+
+// loadsPart reports whether a location is a number that is loaded from fewer bytes than its type has.
+func loadsPart(l *loc.Location, t *types.Type) bool {
+	size, err := t.ByteSize()
+	return err == nil && l.Kind == loc.KindValue && l.Expr.Op == ops.Deref && int64(l.Expr.Size) < size
 }
 
 // marked reports whether the function that has the site has markers of statements.
@@ -269,20 +275,48 @@ const opEntryValue, opGNUEntryValue = 0xa3, 0xf3
 
 // isValue reports whether an expression says what a variable is, and not where: but not that it is what it was at the function's entry.
 func (u *Unit) isValue(expr []byte) bool {
-	value := false
+	value, entry, computes := false, false, false
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, u.Encoding())
 		if err != nil {
 			return false
 		}
-		if o.Code == opEntryValue || o.Code == opGNUEntryValue {
-			return false
-		}
+		entry = entry || o.Code == opEntryValue || o.Code == opGNUEntryValue
+		c := op.Opcode(o.Code)
+		computes = computes || computesNumber(c) || c == op.DW_OP_shr
 		value = value || o.IsImplicitValue() || op.Opcode(o.Code) == op.DW_OP_stack_value
 		at = o.Next
 	}
-	return value
+	return value && (!entry || computes)
 }
+
+// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead.
+func (e *evidence) ForAnother() (bool, error) {
+	entry, err := e.s.Entry()
+	if err != nil {
+		return false, err
+	}
+	found := false
+	err = e.s.U.Img.EachParam(entry, func(x *Var) (bool, error) {
+		if x.Off == e.x.Off || x.Location.Form == 0 {
+			return true, nil
+		}
+		expr := x.Location.Bytes()
+		if !x.Location.IsBlock() {
+			c, err := x.U.Choose(x.Location, x.Views, e.s.At, true)
+			if err != nil {
+				return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
+			}
+			expr = c.Expr
+		}
+		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == opParameterRef
+		return !found, nil
+	})
+	return found, err
+}
+
+// opParameterRef is DW_OP_GNU_parameter_ref: only a clone's callers know the parameter.
+const opParameterRef = 0xfa
 
 // Ran looks at the addresses from where the note begins.
 func (e *evidence) Ran() (bool, error) {
@@ -439,7 +473,7 @@ func (e *evidence) Placed() (bool, error) {
 		return true, nil
 	}
 	c, err := e.ev.codeOf(e.s)
-	return err != nil || c.Why == "", err
+	return err != nil || !c.Astray(), err
 }
 
 // callersPlaces returns where the variables of the functions are that the site is inlined into.

@@ -52,7 +52,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 
 // narrowedValue is narrowed for a number of so many bytes, which may be a piece of what the expression describes.
 func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
-	if size > 1 && negatesByte(l.Expr) || ev.negatesTruth(l.Expr) {
+	if size > 1 && negatesByte(l.Expr) || ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
 		return unclear
 	}
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
@@ -108,6 +108,21 @@ func (ev *Evaluator) negatesTruth(e *loc.Expr) bool {
 	found := false
 	e.Walk(func(n *loc.Expr) {
 		found = found || n.Op == ops.Not && n.A.Op == ops.Reg && ev.registerBits(n.A.K) == 1
+	})
+	return found
+}
+
+// masksAll reports whether an expression has a mask of bits of a register that are all 0, by the code: the code has computed there already
+// what GCC says is to be computed from it, as in "and $7; shl $5".
+func (ev *Evaluator) masksAll(e *loc.Expr) bool {
+	found := false
+	e.Walk(func(n *loc.Expr) {
+		if n.Op != ops.And || n.A.Op != ops.Reg || n.B.Op != ops.Const || n.B.K == 0 || found {
+			return
+		}
+		if c, err := ev.codeOf(ev.spot); err == nil {
+			found = n.B.K>>c.LowZeros(n.A.K, ev.spot.At.Addr) == 0
+		}
 	})
 	return found
 }

@@ -3,7 +3,10 @@
 // does to it.
 package symbolic
 
-import "math"
+import (
+	"math"
+	mathbits "math/bits"
+)
 
 // Value is what a register holds on one path through the code: a constant plus multiples of
 // symbols, modulo 2^64.
@@ -81,4 +84,16 @@ func Mask(bits uint8) uint64 {
 // Signed returns the lower bits of a number, sign-extended.
 func Signed(v uint64, bits uint8) uint64 {
 	return uint64(int64(v<<(64-bits)) >> (64 - bits))
+}
+
+// LowZeros returns how many of a number's lowest bits are 0, whatever its symbols are, or 0 for a number without any.
+func (v Value) LowZeros() uint8 {
+	if v.IsConstant() {
+		return 0
+	}
+	bits := v.Const
+	for _, x := range v.Terms {
+		bits |= x.Scale
+	}
+	return uint8(mathbits.TrailingZeros64(bits))
 }
