@@ -156,25 +156,34 @@ func IsVariadic(e dw.Entry) (is bool, err error) {
 // changed are marks in symbols of clones whose parameters or result the compiler may have
 // removed: GCC's (interprocedural scalar replacement, constant propagation, partial
 // inlining) and LLVM's (function specialization).
-var changed = []string{cloneRemoved, ".constprop.", ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
+var changed = []string{cloneRemoved, cloneOfConstant, ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
 
-// cloneRemoved is the mark of GCC's clones without the parameters that are not used, or of which only parts are passed. It comes first.
-const cloneRemoved = ".isra."
+const (
+	cloneRemoved    = ".isra."      // without parameters that are not used, or with parts of them
+	cloneOfConstant = ".constprop." // for callers that pass one number
+)
 
 // Clone returns the mark in the symbol of the site's code that says that the signature may
 // have changed, or "".
 func (s *Spot) Clone() string {
+	if marks := s.cloneMarks(); len(marks) > 0 {
+		return marks[0]
+	}
+	return ""
+}
+
+func (s *Spot) cloneMarks() (marks []string) {
 	name := s.U.Img.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
 	sym := s.U.Img.File.SymbolAt(s.Addr, name)
-	if sym == nil {
-		return ""
+	if sym == nil || !strings.Contains(sym.Name, ".") {
+		return nil
 	}
 	for _, c := range changed {
 		if strings.Contains(sym.Name, c) {
-			return c
+			marks = append(marks, c)
 		}
 	}
-	return ""
+	return marks
 }
 
 // signature returns whether the code of a function takes its parameters as they are declared.

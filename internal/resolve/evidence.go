@@ -57,8 +57,8 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
 	if out.Entry {
-		clone := s.Clone()
-		out.Clone, out.Removed = clone != "", clone == cloneRemoved
+		marks := s.cloneMarks()
+		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, cloneRemoved) && !slices.Contains(marks, cloneOfConstant)
 	}
 	marked, err := e.marked()
 	if err != nil {
@@ -248,7 +248,21 @@ func (u *Unit) changing(function int32) (map[uint64]bool, error) {
 		if err != nil {
 			return nil, err
 		}
+		constants := false // of what a clone is made for
+		if r.Flags&index.Inlined == 0 {
+			s := new(Spot)
+			ok, err := u.Read(int32(i), s)
+			if err != nil {
+				return nil, err
+			}
+			constants = !ok || slices.Contains(s.cloneMarks(), cloneOfConstant)
+		}
 		err = u.Img.EachParam(entry, func(x *Var) (bool, error) {
+			if x.Constant.Form != 0 && r.Flags&index.Inlined == 0 && !constants {
+				root, err := x.Ultimate(roots) // not by the callers: no clone was made for what they pass
+				out[root] = true
+				return true, err
+			}
 			if x.Location.Form == 0 || x.Location.IsBlock() {
 				return true, nil
 			}

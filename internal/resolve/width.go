@@ -168,7 +168,7 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		return &out
 	}
 	o := operandsOf(e.A)
-	if o.register && !o.carries && !o.wide && by == ops.ZExt && n.cuts(e, bits) {
+	if o.register && !o.carries && !o.wide && (by == ops.ZExt || e.Op == ops.Shra) && n.cuts(e, bits) {
 		n.found = unclear
 		return &out
 	}
@@ -206,8 +206,12 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 // cuts reports whether an operation, of whose result so many lower bits matter, may be one of as many bits, 8 or 16, and gives another result
 // than that of all bits of the register that is its operand. A mask of other bits would not be there.
 func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
-	if bits != 8 && bits != 16 || e.Op == ops.Shr && (e.B.Op != ops.Const || e.B.K >= bits) {
+	shifts := e.Op == ops.Shr || e.Op == ops.Shra
+	if bits != 8 && bits != 16 || shifts && (e.B.Op != ops.Const || e.B.K >= bits) {
 		return false
+	}
+	if e.Op == ops.Shra {
+		return true // whether there are more bits or not, the sign is not among those that are extended
 	}
 	found := false
 	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.of(x.K) > bits })

@@ -27,6 +27,7 @@ func TestCuts(t *testing.T) {
 		{"more than a short has", and(shr(3), 0xffff), 32, unclear},
 		{"another mask", and(shr(14), 0xfff), 32, asWritten},
 		{"of a short", and(shr(3), 0xffff), 16, asWritten},
+		{"the sign of a short", and(&loc.Expr{Op: ops.Shra, A: reg, B: num(3)}, 0xffff), 16, unclear},
 		{"by a variable", and(&loc.Expr{Op: ops.Shr, A: reg, B: reg}, 0xff), 32, asWritten},
 	} {
 		n := narrowing{bits: 32, of: func(uint64) uint64 { return tt.bits }}
