@@ -140,6 +140,10 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 	at := uint64(0)
 	for i := range l.Pieces {
 		piece := &l.Pieces[i]
+		if piece.Loc.Kind == loc.KindNone {
+			at += piece.BitSize
+			continue // it is missing
+		}
 		p, err := placeOf(&piece.Loc, types.VoidType)
 		if err != nil {
 			return judge.Held, err
