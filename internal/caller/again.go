@@ -11,11 +11,8 @@ const maxFollowed = 32
 // A jump into another unit's code may come back only if something of that code jumps to the function, or knows its address: nothing does if
 // only its own unit can name it, no jump of that unit leads to it, and its signature is its own, which only direct calls can use.
 func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, err error) {
-	if clone {
-		to, err := x.jumpsTo(entry)
-		if err != nil || !to {
-			return "", err
-		}
+	if clone && !x.jumpsTo(entry) {
+		return "", nil
 	}
 	seen := []int32{f.rec}
 	for at := 0; at < len(seen); at++ {
@@ -52,16 +49,24 @@ func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, e
 	return "", nil
 }
 
-// jumpsTo reports whether a jump of the unit may lead to an address. It looks for one at each byte where an instruction can begin.
-func (x *Unit) jumpsTo(addr uint64) (bool, error) {
+// jumpsTo reports whether a jump of the unit may lead to an address.
+func (x *Unit) jumpsTo(addr uint64) bool {
+	x.jumpsOnce.Do(func() { x.jumps = x.readJumps() })
+	_, to := slices.BinarySearch(x.jumps, addr)
+	return to
+}
+
+// readJumps returns where all jumps of the unit may lead, sorted. It looks for one at each byte where an instruction can begin.
+func (x *Unit) readJumps() (to []uint64) {
 	step := int(max(x.arch.Step, 1))
 	for _, c := range x.code {
 		for at := 0; at < len(c.Bytes); at += step {
 			in, ok := x.arch.Next(c.Bytes[at:])
-			if ok && in.Branches && !in.Call && c.Addr+uint64(at)+uint64(in.Target) == addr {
-				return true, nil
+			if ok && in.Branches && !in.Call {
+				to = append(to, c.Addr+uint64(at)+uint64(in.Target))
 			}
 		}
 	}
-	return false, nil
+	slices.Sort(to)
+	return slices.Clone(slices.Compact(to))
 }

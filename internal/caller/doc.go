@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -30,6 +31,9 @@ type Unit struct {
 	code      []insn.Code
 	functions []function // by address
 	calls     []call     // by target
+	jumpsOnce sync.Once
+	jumps     []uint64 // see jumpsTo
+	known     sync.Map // what Of has returned, by record
 }
 
 // function is a part of a function out of line.

@@ -23,6 +23,23 @@ var changed = regexp.MustCompile(`\.(isra|constprop|part)\.[0-9]+`)
 
 // Of returns the described calls, in its unit, of the function that a record is. why says why none can speak.
 func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
+	if k, ok := x.known.Load(rec); ok {
+		of := k.(*callsOf)
+		return of.calls, of.why, nil
+	}
+	if calls, why, err = x.read(rec); err == nil {
+		x.known.Store(rec, &callsOf{calls, why})
+	}
+	return calls, why, err
+}
+
+// callsOf is what Of returns.
+type callsOf struct {
+	calls []Call
+	why   string
+}
+
+func (x *Unit) read(rec int32) (calls []Call, why string, err error) {
 	var f function
 	for _, g := range x.functions {
 		if g.rec == rec {
