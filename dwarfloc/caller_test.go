@@ -2,6 +2,8 @@ package dwarfloc_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -41,6 +43,9 @@ fun void last(long n, long k) { use(k); lose(); sink = 6; plain(input, 9); }
 fun void inner(long n, long k) { use(k); lose(); sink = 7; }
 fun void outer(long n, long k) { use(k); inner(n, 3); lose(); sink = 8; }
 
+/* It destroys a register that it should preserve. */
+fun void careless(long n, long k) { use(k); lose(); sink = 9; asm volatile ("mov $1, %ebx"); }
+
 int main(int argc, char **argv)
 {
 	long kept = argc * 10;
@@ -51,13 +56,18 @@ int main(int argc, char **argv)
 	further(3, 1); use(kept);
 	last(4, 1); use(kept);
 	outer(77, 1); use(kept);
+	careless(kept, 1); use(kept);
 	return sink + kept;
 }
 `
 
 // TestCaller: what call sites say is taken where the return address proves which of them it was, and nowhere else.
 func TestCaller(t *testing.T) {
-	path := compile(t, "gcc", callersSource, "-O2", "-g", "-fno-ipa-cp", "-fno-ipa-sra", "-no-pie", "-fno-pie", "-fno-ipa-ra")
+	other := filepath.Join(t.TempDir(), "other.c")
+	if err := os.WriteFile(other, []byte("void outer(long, long);\nvoid elsewhere(void) { outer(78, 1); asm volatile (\"\"); }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := compile(t, "gcc", callersSource, other, "-O2", "-g", "-fno-ipa-cp", "-fno-ipa-sra", "-no-pie", "-fno-pie", "-fno-ipa-ra")
 	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +77,12 @@ func TestCaller(t *testing.T) {
 		{"plain", "caller(u64[%rsp]: @A 42, @A %rbx, @A @A)"},
 		{"self", "entry-value-only: it jumps to its own beginning"},
 		{"ping", "entry-value-only: it may go on in itself"},
-		{"pong", "entry-value-only: no call in its unit is known"},
+		{"pong", "entry-value-only: no call of it is known"},
 		{"further", "entry-value-only: it goes on in another function by an indirect jump"},
 		{"last", "caller(u64[%rsp]: @A 4)"},
-		{"inner", "caller(u64[%rsp]: @A caller(u64[%rsp+8]: @A 77))"},
-		{"outer", "caller(u64[%rsp]: @A 77)"},
+		{"careless", "entry-value-only: where the caller's registers are is not known"},
+		{"inner", "caller(u64[%rsp]: @A caller(u64[%rsp+8]: @A 77, @A 78))"},
+		{"outer", "caller(u64[%rsp]: @A 77, @A 78)"}, // from two units
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sites, err := img.Sites(context.Background(), dwarfloc.Name(c.name))

@@ -281,7 +281,7 @@ func TestExpressions(t *testing.T) {
 		{"implicit_pointer", dwarftest.Cat(xImplicitPointer, dwarftest.LE32(0x1f2e), dwarftest.SLEB(-4)), 0, nil, "implicit-pointer &(0x1f2e-4)"},
 		{"GNU_implicit_pointer", dwarftest.Cat(xGNUImplicitPtr, dwarftest.LE32(0x1f2e), 0), 0, nil, "implicit-pointer &(0x1f2e+0)"},
 		{"entry_value at the entry", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), entryAt, nil, "value %rdi"},
-		{"entry_value elsewhere", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), bodyAt, nil, "entry-value-only: no call in its unit is known"},
+		{"entry_value elsewhere", dwarftest.Cat(xEntryValue, 1, xReg0+rdi, xStackValue), bodyAt, nil, "entry-value-only: no call of it is known"},
 		{"GNU_entry_value in a sum", dwarftest.Cat(xGNUEntryValue, 1, xReg0+rdi, xPlusUconst, 8, xStackValue), entryAt, nil, "value %rdi+8"},
 		{"entry_value of memory", dwarftest.Cat(xEntryValue, 3, xBreg0+rsp, 8, xDeref, xStackValue), entryAt, nil, "value u64[%rsp+8]"},
 		{"nested entry values", dwarftest.Cat(xEntryValue, 3, xEntryValue, 1, xReg0+rdi, xStackValue), entryAt, nil, "value %rdi"},
@@ -289,7 +289,7 @@ func TestExpressions(t *testing.T) {
 		{"entry_value of pieces", dwarftest.Cat(xEntryValue, 3, xReg0, xPiece, 8, xStackValue), entryAt, nil, "unsupported-operation: an entry value that is pieces"},
 		{"entry_value, empty", dwarftest.Cat(xEntryValue, 0, xStackValue), entryAt, nil, badExpr + "an empty entry value"},
 		{"entry_value cut short", dwarftest.Cat(xEntryValue, 9, xReg0), entryAt, nil, badExpr + "an operand of DW_OP_entry_value is cut short"},
-		{"GNU_parameter_ref", dwarftest.Cat(xGNUParameterRef, dwarftest.LE32(0x20), xStackValue), 0, nil, "parameter-ref: no call in its unit is known"},
+		{"GNU_parameter_ref", dwarftest.Cat(xGNUParameterRef, dwarftest.LE32(0x20), xStackValue), 0, nil, "parameter-ref: no call of it is known"},
 		{"form_tls_address", dwarftest.Cat(xConst8u, dwarftest.LE64(16), xFormTLS), 0, nil, "thread-local"},
 		{"GNU_push_tls_address", dwarftest.Cat(xConst8u, dwarftest.LE64(16), xGNUPushTLS), 0, nil, "thread-local"},
 

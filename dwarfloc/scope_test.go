@@ -98,7 +98,7 @@ func TestParamsOfInstances(t *testing.T) {
 	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(s32, inner)}, {Version: 4, Root: dwarftest.Root(outer, clone)}})
 	want := [][]string{
 		{"parameter a (int) register %rax, whole-scope", "parameter b (int)  optimized-out", "parameter c (int) register %rdx, whole-scope"},
-		{"parameter a (int)  optimized-out", "parameter b (int)  parameter-ref: no call in its unit is known", "parameter c (int) register %rdx, whole-scope"},
+		{"parameter a (int)  optimized-out", "parameter b (int)  parameter-ref: no call of it is known", "parameter c (int) register %rdx, whole-scope"},
 	}
 	for i, s := range sitesOf(t, img, "inner", 2) {
 		params, err := s.Params()

@@ -37,6 +37,27 @@ func (img *Image) ResultUsed(function uint64) (used, called bool) {
 // Called reports whether there is a direct call of the function at a link-time address.
 func (img *Image) Called(function uint64) bool { return len(img.callsOf(function)) > 0 }
 
+// mostCode is how many bytes of code an image may have for CallsOf to look at all of it: the list of a kernel's calls takes 40 MB, and few of
+// what is asked about have calls outside of their unit.
+const mostCode = 8 << 20
+
+// CallsOf returns the link-time addresses after the direct calls of a function. ok is false for an image that has too much code.
+func (img *Image) CallsOf(function uint64) (after []uint64, ok bool) {
+	code := uint64(0)
+	for _, s := range img.Sections() {
+		if s.Exec {
+			code += s.Size
+		}
+	}
+	if code > mostCode {
+		return nil, false
+	}
+	for _, c := range img.callsOf(function) {
+		after = append(after, c.after)
+	}
+	return after, true
+}
+
 // callsOf returns the direct calls of a function, by address.
 func (img *Image) callsOf(function uint64) []directCall {
 	arch := insn.For(img.Instructions())

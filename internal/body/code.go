@@ -45,8 +45,12 @@ type Code struct {
 	begins        map[int32][]int32        // see beginsOf
 	made          []origins                // see origins; nil before
 	passes        []passage                // see passed
-	bits          [][followed]uint8        // see Bits: where each block begins
-	owner         []int32                  // for each instruction of the graph: index in bodies of the innermost body that has it
+	changes       struct {
+		Changes
+		read bool
+	}
+	bits  [][followed]uint8 // see Bits: where each block begins
+	owner []int32           // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
 // body is the function itself or one inlined instance.

@@ -23,13 +23,14 @@ func (c *Code) JumpsOut() (o Out, err error) {
 		return o, err
 	}
 	start, g := c.bodies[0].start, c.graph
+	second, two := c.u.Image.LocalEntry(start)
 	for i := range g.Insns {
 		in, ok := c.arch.Next(g.Bytes(int32(i)))
 		switch to := g.Insns[i].Addr + uint64(in.Target); {
 		case !ok:
 			o.Lost = true
 		case in.Call:
-		case in.Branches && to == start:
+		case in.Branches && (to == start || two && to == second):
 			o.Again = true
 		case in.Branches && to != known.returns && !dw.Covers(c.ranges, to):
 			o.To = append(o.To, to)
@@ -40,24 +41,43 @@ func (c *Code) JumpsOut() (o Out, err error) {
 	return o, nil
 }
 
-// Keeps reports whether a register has everywhere in the function what it had where that was called: no instruction writes it, and nothing
-// is called. GCC's callers rely on it (-fipa-ra).
-func (c *Code) Keeps(register uint64) bool {
-	if c.Why != "" || c.mayPatch || register >= followed {
-		return false
+// Changes is what the function's instructions change, and nothing that it calls.
+type Changes struct {
+	Registers Registers
+	Calls     bool
+	Known     bool // else there may be more
+}
+
+// Changes returns what the function's instructions change, those apart that leave it.
+func (c *Code) Changes() Changes {
+	if c.changes.read {
+		return c.changes.Changes
+	}
+	c.changes.read = true
+	out := &c.changes.Changes
+	if out.Known = c.Why == ""; !out.Known {
+		return *out
 	}
 	for i := range c.graph.Insns {
-		code := c.graph.Bytes(int32(i))
-		in, ok := c.arch.Next(code)
-		if !ok || in.Call || in.Trap {
-			return false
-		}
 		if c.graph.Insns[i].Kind == flow.Leave {
 			continue // what follows is not the function any more
 		}
-		if w, ok := c.arch.Writes(code); !ok || w.Registers&(1<<register) != 0 {
-			return false
+		code := c.graph.Bytes(int32(i))
+		in, ok := c.arch.Next(code)
+		if ok && !in.Call && (in.Branches || in.Trap || in.Nop || in.Lost) {
+			continue // it only goes on elsewhere
 		}
+		w, known := c.arch.Writes(code)
+		out.Known = out.Known && ok && (known || in.Call)
+		out.Calls = out.Calls || in.Call
+		out.Registers |= w.Registers
 	}
-	return true
+	return *out
+}
+
+// Keeps reports whether a register has everywhere in the function what it had where that was called: no instruction writes it, and nothing
+// is called. GCC's callers rely on it (-fipa-ra).
+func (c *Code) Keeps(register uint64) bool {
+	w := c.Changes()
+	return w.Known && !w.Calls && !c.mayPatch && register < followed && !w.Registers.Has(register)
 }

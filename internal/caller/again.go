@@ -57,16 +57,24 @@ func (x *Unit) jumpsTo(addr uint64) bool {
 }
 
 // readJumps returns where all jumps of the unit may lead, sorted. It looks for one at each byte where an instruction can begin.
-func (x *Unit) readJumps() (to []uint64) {
+func (x *Unit) readJumps() (all []uint64) {
 	step := int(max(x.arch.Step, 1))
 	for _, c := range x.code {
 		for at := 0; at < len(c.Bytes); at += step {
 			in, ok := x.arch.Next(c.Bytes[at:])
-			if ok && in.Branches && !in.Call {
-				to = append(to, c.Addr+uint64(at)+uint64(in.Target))
+			if !ok || in.Call {
+				continue
+			}
+			to, from := in.Target, at
+			if in.Lost && x.arch.Pair != nil && at >= 4 { // the instruction before may say where it leads
+				to, _ = x.arch.Pair(c.Bytes[at-4:at], c.Bytes[at:])
+				from = at - 4
+			}
+			if in.Branches || in.Lost && to != 0 {
+				all = append(all, c.Addr+uint64(from)+uint64(to))
 			}
 		}
 	}
-	slices.Sort(to)
-	return slices.Clone(slices.Compact(to))
+	slices.Sort(all)
+	return slices.Clone(slices.Compact(all))
 }

@@ -1,6 +1,6 @@
 // Package caller finds the call sites that say what a function was called with, by the address that a call returns to.
 //
-//	own, err := caller.Read(unit)
+//	own, err := caller.Read(unit, others)
 //	calls, why, err := own.Of(record)
 //	for _, c := range calls {
 //		v, err := c.Register(5)
@@ -27,6 +27,7 @@ import (
 // Unit is what is known of the calls in a unit's code.
 type Unit struct {
 	u         *body.Unit
+	others    func(addr uint64) (*Unit, error)
 	arch      *insn.Arch
 	code      []insn.Code
 	functions []function // by address
@@ -46,9 +47,10 @@ type function struct {
 // call is a direct call: where it leads, and the address after it.
 type call struct{ target, after uint64 }
 
-// Read reads where a unit's functions are, and what they call. A unit whose code is not decoded has no calls.
-func Read(u *body.Unit) (*Unit, error) {
-	x := &Unit{u: u, arch: insn.For(u.Image.Instructions())}
+// Read reads where a unit's functions are, and what they call. A unit whose code is not decoded has no calls. others returns the unit with
+// the code at an address, or nil.
+func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) {
+	x := &Unit{u: u, arch: insn.For(u.Image.Instructions()), others: others}
 	if x.arch == nil || u.Image.IsRelocatable() {
 		return x, nil
 	}
@@ -82,14 +84,20 @@ func Read(u *body.Unit) (*Unit, error) {
 	slices.SortFunc(x.functions, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.rec, b.rec))
 	})
+	end := uint64(0) // functions of a damaged file may overlap
 	for _, f := range x.functions {
-		code, err := u.Image.Bytes(f.Lo, f.Hi-f.Lo)
+		from := max(f.Lo, end)
+		if from >= f.Hi {
+			continue
+		}
+		end = f.Hi
+		code, err := u.Image.Bytes(from, f.Hi-from)
 		if err != nil {
 			continue // a file with debug information only
 		}
-		x.code = append(x.code, insn.Code{Addr: f.Lo, Bytes: code})
-		x.arch.Results.Calls(code, f.Lo, func(after int, target uint64) {
-			x.calls = append(x.calls, call{target, f.Lo + uint64(after)})
+		x.code = append(x.code, insn.Code{Addr: from, Bytes: code})
+		x.arch.Results.Calls(code, from, func(after int, target uint64) {
+			x.calls = append(x.calls, call{target, from + uint64(after)})
 		})
 	}
 	x.calls = radix.Sort(x.calls, func(c *call) uint64 { return c.target })

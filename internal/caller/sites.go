@@ -2,6 +2,7 @@ package caller
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
@@ -12,7 +13,8 @@ const MaxCalls = 128
 // Call is a call of a function, which the debug information describes.
 type Call struct {
 	Return uint64 // the link-time address after it
-	Caller int32  // the record of the function that calls
+	Caller int32  // the record of the function that calls, in Unit
+	Unit   *dw.Unit
 	entry  dw.Entry
 	x      *Unit
 }
@@ -21,7 +23,7 @@ type Call struct {
 // -fpartial-inlining).
 var changed = regexp.MustCompile(`\.(isra|constprop|part)\.[0-9]+`)
 
-// Of returns the described calls, in its unit, of the function that a record is. why says why none can speak.
+// Of returns the described calls of the function that a record is. why says why none can speak.
 func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
 	if k, ok := x.known.Load(rec); ok {
 		of := k.(*callsOf)
@@ -50,35 +52,44 @@ func (x *Unit) read(rec int32) (calls []Call, why string, err error) {
 	if s != nil && s.Addr < f.start && x.nothing(s.Addr, f.start) {
 		entry = s.Addr
 	}
+	if second, ok := x.u.Image.LocalEntry(f.start); ok {
+		entry = second // callers in the same image enter there
+	}
 	after := x.called(entry)
+	if s != nil && s.Global {
+		if all, ok := x.u.Image.CallsOf(entry); ok {
+			slices.Sort(all)
+			after = slices.Compact(all)
+		}
+	}
 	switch {
 	case f.Hi == 0 || len(after) == 0:
-		return nil, "no call in its unit is known", nil
+		return nil, "no call of it is known", nil
 	case len(after) > MaxCalls:
 		return nil, "it has too many calls", nil
 	}
 	clone := false
-	if s != nil && s.Addr == entry {
-		clone = changed.MatchString(s.Name) && x.arch.Pair == nil // whose jumps take two instructions
+	if s != nil && s.Addr <= f.start {
+		clone = changed.MatchString(s.Name)
 	}
 	if why, err = x.enteredAgain(f, entry, clone); why != "" || err != nil {
 		return nil, why, err
 	}
 	for _, at := range after {
-		g, ok := x.function(at - 1)
-		if !ok {
+		from := x
+		if _, own := x.function(at - 1); !own {
+			if from, err = x.others(at - 1); err != nil {
+				return nil, "", err
+			}
+		}
+		if from == nil {
 			continue
 		}
-		e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[g.rec].Off))
+		c, ok, err := from.callAt(at)
 		if err != nil {
 			return nil, "", err
 		}
-		c := Call{Return: at, Caller: g.rec, x: x}
-		found := 0
-		if err := x.find(e, 0, &c, &found); err != nil {
-			return nil, "", err
-		}
-		if found == 1 { // else they may say different things
+		if ok {
 			calls = append(calls, c)
 		}
 	}
@@ -86,6 +97,22 @@ func (x *Unit) read(rec int32) (calls []Call, why string, err error) {
 		why = "the debug information describes no call"
 	}
 	return calls, why, nil
+}
+
+// callAt returns the described call that returns to an address.
+func (x *Unit) callAt(at uint64) (c Call, ok bool, err error) {
+	f, ok := x.function(at - 1)
+	if !ok {
+		return c, false, nil
+	}
+	e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[f.rec].Off))
+	if err != nil {
+		return c, false, err
+	}
+	c = Call{Return: at, Caller: f.rec, Unit: x.u.Unit.Unit, x: x}
+	found := 0
+	err = x.describe(e, 0, &c, &found)
+	return c, found == 1, err // else they may say different things
 }
 
 // nothing reports whether code does nothing: GCC's debug information leaves out what -fpatchable-function-entry puts at a function's
@@ -105,15 +132,15 @@ func (x *Unit) nothing(from, to uint64) bool {
 // maxScopes bounds how deeply scopes nest.
 const maxScopes = 256
 
-// find finds the entry of a call below a function's: it may be in that of an inlined instance.
-func (x *Unit) find(e dw.Entry, depth int, c *Call, found *int) error {
+// describe finds the entry of a call below a function's: it may be in that of an inlined instance.
+func (x *Unit) describe(e dw.Entry, depth int, c *Call, found *int) error {
 	if depth > maxScopes {
 		return nil
 	}
 	return e.Children(func(k dw.Entry) (bool, error) {
 		switch k.Tag() {
 		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
-			return true, x.find(k, depth+1, c, found)
+			return true, x.describe(k, depth+1, c, found)
 		case dw.TagCallSite, dw.TagGNUCallSite:
 		default:
 			return true, nil

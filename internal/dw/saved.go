@@ -38,7 +38,11 @@ type Frame struct {
 	Interrupts bool
 
 	rules map[uint64]RegisterRule
+	saves map[uint64]bool
 }
+
+// Saves reports whether the function saves a register in memory, there or elsewhere.
+func (f *Frame) Saves(n uint64) bool { return f.saves[n] }
 
 // Register returns the rule of a register. known is false if nothing is said.
 func (f *Frame) Register(n uint64) (r RegisterRule, known bool) {
@@ -51,6 +55,7 @@ type savedRegisters struct {
 	rules, first map[uint64]RegisterRule // first are those of the CIE
 	firstCFA     CFARule
 	signed       bool
+	saves        map[uint64]bool
 }
 
 // FrameAt returns what the frame description that covers a link-time address says there. ok is false if none covers it.
@@ -59,19 +64,28 @@ func (d *Data) FrameAt(addr uint64) (frame Frame, ok bool, err error) {
 	if !ok || err != nil {
 		return Frame{}, false, err
 	}
-	saved := savedRegisters{rules: make(map[uint64]RegisterRule)}
+	saved := savedRegisters{rules: make(map[uint64]RegisterRule), saves: make(map[uint64]bool)}
 	rule, err := d.runSaving(&f, addr, &saved, nil)
 	if err != nil || !rule.defined {
 		return Frame{}, false, err
 	}
-	return Frame{Returns: f.cie.returns, First: saved.firstCFA, Signed: saved.signed, Interrupts: f.cie.interrupts, rules: saved.rules}, true, nil
+	all := savedRegisters{rules: make(map[uint64]RegisterRule), saves: make(map[uint64]bool)}
+	if _, err := d.runSaving(&f, f.hi, &all, nil); err != nil {
+		return Frame{}, false, err
+	}
+	return Frame{
+		Returns: f.cie.returns, First: saved.firstCFA, Signed: saved.signed, Interrupts: f.cie.interrupts, rules: saved.rules, saves: all.saves,
+	}, true, nil
 }
 
 // save runs an instruction that says where a register is saved. low is its operand in the lower 6 bits.
 func (r *frameRun) save(op cfaOp, low uint64) {
 	b, s := &r.b, r.saved
 	factor := r.f.cie.dataAlign
-	set := func(n uint64, rule RegisterRule) { s.rules[n] = rule }
+	set := func(n uint64, rule RegisterRule) {
+		s.rules[n] = rule
+		s.saves[n] = s.saves[n] || rule.Kind == SavedAt
+	}
 	restore := func(n uint64) {
 		if first, ok := s.first[n]; ok {
 			s.rules[n] = first

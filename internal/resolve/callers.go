@@ -1,13 +1,17 @@
 package resolve
 
 import (
+	"cmp"
 	"slices"
+	"sort"
+	"sync"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -125,13 +129,9 @@ func (u *Unit) describedBy(w wanted) (*described, error) {
 }
 
 func (u *Unit) describe(w wanted) (*described, error) {
-	x := u.callers.Load()
-	if x == nil {
-		var err error
-		if x, err = caller.Read(&u.Body); err != nil {
-			return nil, err
-		}
-		u.callers.Store(x)
+	x, err := u.readCalls()
+	if err != nil {
+		return nil, err
 	}
 	calls, why, err := x.Of(w.rec)
 	d := &described{why: why}
@@ -153,7 +153,7 @@ func (u *Unit) describe(w wanted) (*described, error) {
 		if !ok {
 			continue
 		}
-		value, err := u.valueAt(c, v, w.nested+1)
+		value, err := u.Img.Of(c.Unit).valueAt(c, v, w.nested+1)
 		if err != nil {
 			return nil, err
 		}
@@ -165,6 +165,59 @@ func (u *Unit) describe(w wanted) (*described, error) {
 		d.why = "no call says it"
 	}
 	return d, nil
+}
+
+// readCalls reads the calls of a unit, once.
+func (u *Unit) readCalls() (*caller.Unit, error) {
+	if x := u.callers.Load(); x != nil {
+		return x, nil
+	}
+	x, err := caller.Read(&u.Body, u.Img.callsAt)
+	if err == nil {
+		u.callers.Store(x)
+	}
+	return x, err
+}
+
+// extent is code of a unit.
+type extent struct {
+	dw.Range
+	unit int
+}
+
+// extents are where the units of an image have code, by address.
+type extents struct {
+	once sync.Once
+	all  []extent
+}
+
+// callsAt returns the calls of the unit with the code at an address, or nil.
+func (img *Image) callsAt(addr uint64) (*caller.Unit, error) {
+	img.extents.once.Do(func() {
+		for i := range img.Units {
+			u := &img.Units[i]
+			if u.IsType() || u.Load() != nil {
+				continue // damage is reported where the unit is asked for
+			}
+			ranges, err := u.Extent(&u.PCs)
+			for _, r := range ranges {
+				if err == nil && r.Lo < r.Hi {
+					img.extents.all = append(img.extents.all, extent{r, i})
+				}
+			}
+		}
+		slices.SortStableFunc(img.extents.all, func(a, b extent) int { return cmp.Compare(a.Lo, b.Lo) })
+	})
+	all := img.extents.all
+	i := sort.Search(len(all), func(i int) bool { return all[i].Lo > addr })
+	if i == 0 || addr >= all[i-1].Hi {
+		return nil, nil
+	}
+	n := all[i-1].unit
+	if err := img.Index.Parallel(1, func(s *index.Scanner, _ int) error { return s.Open(&img.Index.Units[n]) }); err != nil {
+		return nil, err
+	}
+	return img.Units[n].readCalls()
 }
 
 // valueAt evaluates what a call passes, in the frame of the function that calls.
@@ -291,10 +344,18 @@ func (f *callFrame) before(n uint64) *loc.Expr {
 		return f.saved(n, rule)
 	case n == uint64(a.SP):
 		return f.ev.Binary(ops.Add, f.cfa, f.ev.Const(uint64(f.called)))
-	case slices.Contains(a.Preserved, uint16(n)):
-		return f.register(n)
 	}
-	if c, err := f.ev.codeOf(f.ev.spot); err == nil && c.Keeps(n) {
+	c, err := f.ev.codeOf(f.ev.spot)
+	if err != nil {
+		return nil
+	}
+	if slices.Contains(a.Preserved, uint16(n)) {
+		// Nothing is said where it is not saved yet, but also where a function need not preserve it (GCC 15 of functions that do not return;
+		// preserve_none).
+		if w := c.Changes(); w.Known && !w.Registers.Has(n) || f.frame.Saves(n) {
+			return f.register(n)
+		}
+	} else if c.Keeps(n) {
 		return f.register(n)
 	}
 	return nil

@@ -34,6 +34,8 @@ type Image struct {
 	Machine   abi.Machine
 	Units     []Unit             // by number; set by Prepare
 	Preempted *preempt.Variables // binds names as the dynamic linker does
+
+	extents extents // see callsAt
 }
 
 // Unit is a unit of the image, with what has been derived from it.
