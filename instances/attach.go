@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/choice"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
@@ -63,9 +64,6 @@ type AttachOptions struct {
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
-
-// cookieAgain is set in the attach cookie of a site that is also hit when no run begins there.
-const cookieAgain = 1 << 63
 
 // Attachment is the attached probes of a plan. They end when it is closed, or when the
 // process ends, however it ends. It is not for concurrent use.
@@ -406,19 +404,19 @@ func (w *attacher) point(b *batch, site int) (p point, err error) {
 	s := &w.plan.Sites[site]
 	p.isReturn, p.cookie = s.Return, uint64(site)
 	if s.Way.Again && (w.o.Cookie == nil || b.numbers != nil) {
-		p.cookie |= cookieAgain
+		p.cookie |= choice.Again
 	}
 	if w.o.Cookie != nil {
 		w.mu.Lock() // the caller's function may not be for concurrent use
 		own := w.o.Cookie(site)
 		w.mu.Unlock()
-		p.cookie = p.cookie&cookieAgain | own
+		p.cookie = p.cookie&choice.Again | own
 	}
 	if b.numbers != nil {
-		if p.cookie&^cookieAgain>>cookieBits != 0 {
-			return p, fmt.Errorf("the cookie %#x of a program that is dispatched has more than %d bits", p.cookie&^cookieAgain, cookieBits)
+		if p.cookie&^choice.Again>>choice.CookieBits != 0 {
+			return p, fmt.Errorf("the cookie %#x of a program that is dispatched has more than %d bits", p.cookie&^choice.Again, choice.CookieBits)
 		}
-		p.cookie |= b.numbers[site] << cookieBits
+		p.cookie |= b.numbers[site] << choice.CookieBits
 	}
 	p.addr, err = w.r.address(s.Addr)
 	return p, err

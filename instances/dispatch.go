@@ -3,11 +3,11 @@ package instances
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/choice"
 	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -67,13 +67,6 @@ func (d *Dispatch) makeMaps() {
 	}
 }
 
-// The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.
-const (
-	cookieBits  = 48
-	numberBits  = 14 // of the prologue in its program
-	maxPrologue = 1 << numberBits
-)
-
 // silent is what the switch says to a program that is to do nothing, and 0 to others.
 const silent = 1
 
@@ -112,7 +105,7 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 		}
 		if err := split(p, n, spec, func(kind partKind, size int) *part {
 			x := open[kind]
-			if x == nil || x.size+size > maxDispatch || len(x.prologues) == maxPrologue {
+			if x == nil || x.size+size > maxDispatch || len(x.prologues) == choice.MaxPrologues {
 				x = &part{partKind: kind}
 				open[kind], parts = x, append(parts, x)
 			}
@@ -183,7 +176,7 @@ func split(p *plan.Plan, number int, spec func(plan, instance int) *ebpf.Program
 		if err != nil {
 			return fmt.Errorf("instance %d: %w", i, err)
 		}
-		n := rawSize(pro) + 2 // with a compare and a jump
+		n := choice.Size(pro) + 2 // with a compare and a jump
 		x := find(partKind{user, attachType(p, in), p.Target.Reads, in.Prologue.Outside}, n)
 		if k := len(x.groups); k == 0 || x.groups[k-1].plan != number {
 			x.groups = append(x.groups, group{plan: number, first: len(x.prologues)})
@@ -266,71 +259,19 @@ func callable(p *plan.Plan, spec *ebpf.ProgramSpec) error {
 	return nil
 }
 
-// rawSize returns how many instructions of 8 bytes there are.
-func rawSize(insns asm.Instructions) int {
-	n := 0
-	for i := range insns {
-		n += int(insns[i].Size() / asm.InstructionSize)
-	}
-	return n
-}
-
 // choose returns instructions that run one of a part's prologues, by the number in the cookie, and
 // end after them. If the switch says so at the slot of the plan, they return instead.
 func choose(x *part, switchName string, slot int) asm.Instructions {
-	head := asm.Instructions{
-		asm.Mov.Reg(asm.R6, asm.R1).WithSource(asm.Comment("choose a prologue by the attach cookie")),
-		asm.FnGetAttachCookie.Call(),
-		asm.LSh.Imm(asm.R0, 64-cookieBits-numberBits),
-		asm.RSh.Imm(asm.R0, 64-numberBits),
-		asm.Mov.Reg(asm.R1, asm.R6),
-	}
-	var ends []int // instructions that jump to the end
-	// tree calls leaf for lo up to hi, each where execution comes for a number of at least its first
-	// and below the next one's.
-	var tree func(out asm.Instructions, lo, hi int, first func(int) int, leaf func(asm.Instructions, int) asm.Instructions) asm.Instructions
-	tree = func(out asm.Instructions, lo, hi int, first func(int) int, leaf func(asm.Instructions, int) asm.Instructions) asm.Instructions {
-		if hi-lo == 1 {
-			return leaf(out, lo)
-		}
-		mid, at := (lo+hi)/2, len(out)
-		out = tree(append(out, asm.JGE.Imm(asm.R0, int32(first(mid)), "")), lo, mid, first, leaf)
-		out[at] = jump(out[at], rawSize(out[at+1:]))
-		return tree(out, mid, hi, first, leaf)
-	}
-	prologue := func(out asm.Instructions, n int) asm.Instructions {
-		out = append(out, x.prologues[n]...)
-		if n < len(x.prologues)-1 {
-			ends = append(ends, len(out))
-			out = append(out, asm.Ja.Label(""))
-		}
-		return out
-	}
-	own := func(out asm.Instructions, k int) asm.Instructions {
+	groups := make([]choice.Group, len(x.groups))
+	for k := range groups {
 		g := &x.groups[k]
-		out = append(out,
+		groups[k] = choice.Group{Prologues: x.prologues[g.first:][:len(g.instances)], Before: asm.Instructions{
 			asm.LoadMapValue(asm.R2, 0, uint32(8*(slot+k))).WithReference(switchName),
 			asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
-			jump(asm.JEq.Imm(asm.R2, 0, ""), 2),
+			choice.Jump(asm.JEq.Imm(asm.R2, 0, ""), 2),
 			asm.Mov.Imm(asm.R0, 0),
 			asm.Return(),
-		)
-		return tree(out, g.first, g.first+len(g.instances), func(n int) int { return n }, prologue)
+		}}
 	}
-	out := tree(nil, 0, len(x.groups), func(k int) int { return x.groups[k].first }, own)
-	// From the last to the first, so that each size is found once.
-	size, next := 0, len(out)
-	for _, at := range slices.Backward(ends) {
-		size += rawSize(out[at+1 : next])
-		out[at] = jump(out[at], size)
-		next = at + 1
-	}
-	return append(head, out...)
-}
-
-// jump returns a jump over n instructions of 8 bytes.
-func jump(ins asm.Instruction, n int) asm.Instruction {
-	ins = ins.WithReference("")
-	ins.Offset = int16(n)
-	return ins
+	return choice.Instructions(groups)
 }

@@ -107,7 +107,7 @@ func dispatchRuns(t *testing.T, p *plan.Plan, regs []byte) {
 				sites++
 				clear(got)
 				copy(got, regs)
-				binary.NativeEndian.PutUint64(got[atCookie:], uint64(n)<<cookieBits|uint64(site))
+				binary.NativeEndian.PutUint64(got[atCookie:], uint64(n)<<choice.CookieBits|uint64(site))
 				if _, err := loaded.Programs[i].Run(&ebpf.RunOptions{Context: got, ContextOut: got}); err != nil {
 					t.Fatalf("%v: %v: %v", p.Definition, &p.Sites[site], err)
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/choice"
 	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
@@ -39,7 +40,7 @@ func surround(number int, before, after, original asm.Instructions, mark, with s
 	call := asm.Instruction{
 		OpCode:   asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
 		Src:      asm.PseudoCall,
-		Constant: int64(rawSize(after)), // the function after these
+		Constant: int64(choice.Size(after)), // the function after these
 	}.WithSource(asm.Comment("call " + name + " with " + with))
 	out := slices.Concat(before, asm.Instructions{call}, after, original)
 	from := len(before) + 1 + len(after)

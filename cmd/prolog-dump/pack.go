@@ -97,9 +97,9 @@ func packArchiveCommand(s *settings) *cobra.Command {
 }
 
 // replace writes a file that takes the place of another when it is whole.
-func replace(path string, write func(w io.Writer) error) error {
+func replace(verb, path string, write func(w io.Writer) error) error {
 	if path == "" {
-		return usagef("pack writes to a file: -o names it")
+		return usagef("%s writes to a file: -o names it", verb)
 	}
 	o, err := outfile.Create(path, false)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	}
 	po.Progress = screen.Counting("reading sites")
 	var sum *pack.Summary
-	err = replace(path, func(f io.Writer) (err error) {
+	err = replace("pack", path, func(f io.Writer) (err error) {
 		if sum, err = pack.Write(ctx, img, po, f); err == nil && sum.Sites == 0 {
 			err = fmt.Errorf("%s: no function matches, and so there is nothing to pack", image)
 		}
@@ -297,7 +297,7 @@ func (s *settings) writeArchive(out io.Writer, paths []string, path string) erro
 		maps = append(maps, m)
 		packs = append(packs, m.Data)
 	}
-	err := replace(path, func(w io.Writer) error {
+	err := replace("pack", path, func(w io.Writer) error {
 		return mapping.Guard(func() error { return pack.WriteArchive(w, packs, paths) })
 	})
 	if err != nil || s.format == "json" {

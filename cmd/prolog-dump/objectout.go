@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/export"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+func objectCommand(s *settings) *cobra.Command {
+	var path string
+	cmd := s.use(&cobra.Command{
+		Use:   "object PROG.o -o OUT.o",
+		Short: "Write an object file that any loader loads, from one whose programs have definitions",
+		Long: `object reads an object file of BPF programs, of which some have a definition for a section
+name, as SEC("func=walk n->name") has. It writes another one, for libbpf, its skeletons,
+cilium/ebpf and all others: the prologues of all sites are in it, and tables that say where to
+attach it. examples/libbpf has a header that does so in C, and a program.
+
+The image is that of -x or -k, or of the definition's options exec= and module=. The object
+is right for that build of it alone.`,
+		Example: `  clang -O2 -g -target bpf -c count.bpf.c -o count.bpf.o
+  prolog-dump object count.bpf.o -x ./server -o count.o
+  bpftool gen skeleton count.o > count.skel.h`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			object, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			var made []string
+			err = replace(cmd.Name(), path, func(w io.Writer) error {
+				return export.Object(w, object, func(program string, d *probe.Definition) (*plan.Plan, error) {
+					x, err := s.subject(&d.Options)
+					if err != nil {
+						return nil, err
+					}
+					o := x.options
+					o.Progress = screen.Counting("resolving sites")
+					p, err := plan.New(cmd.Context(), x.img, d, o)
+					if err == nil {
+						made = append(made, fmt.Sprintf("%s: %v: %d probes, %d prologues", program, d, p.NumProbes(), len(p.Instances)))
+					}
+					return p, err
+				})
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			for _, line := range made {
+				if _, err := fmt.Fprintln(beside(cmd.OutOrStdout(), path), line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}, nil, join([]string{"ways", "missing", "doubt", "convention", "string-bytes"}, functionFlags)...)
+	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
+	return cmd
+}

@@ -1,0 +1,120 @@
+package examples
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+// libbpf builds the example in a copy of its folder, which it returns.
+func libbpf(t *testing.T) string {
+	t.Helper()
+	for _, tool := range []string{"clang-14", "gcc-12", "bpftool", "make"} {
+		testenv.Tool(t, tool)
+	}
+	if _, err := os.Stat("/usr/include/bpf/libbpf.h"); err != nil {
+		testenv.Missing(t, "libbpf-dev is not installed: run \"make deps\"")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("libbpf")); err != nil {
+		t.Fatal(err)
+	}
+	tool := filepath.Join(dir, "prolog-dump")
+	run(t, "", "go", "build", "-o", tool, "../cmd/prolog-dump")
+	run(t, dir, "make", "PROLOG_DUMP="+tool, "CLANG=clang-14", "CC=gcc-12", "BPFTOOL="+testenv.Tool(t, "bpftool"))
+	return dir
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestLibbpf: a loader in C, with libbpf and a skeleton, attaches what the tool wrote, at every place, and loses nothing. Other tools take
+// the object too.
+func TestLibbpf(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := libbpf(t)
+	got := run(t, dir, "./count", "./target")
+	if want := "4 probes, 0 refused\n7500 hits, 0 without the argument, sum 10935000\n"; got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	t.Run("another build", func(t *testing.T) {
+		run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "target.c")
+		got, err := exec.Command("sh", "-c", "cd "+dir+" && ./count ./target").CombinedOutput()
+		if err == nil || !strings.Contains(string(got), "Stale") {
+			t.Errorf("%v: %s", err, got)
+		}
+		run(t, dir, "gcc-12", "-O2", "-g", "-o", "target", "target.c")
+	})
+	for _, words := range [][]string{
+		{"llvm-objdump-14", "-d", "count.o"},
+		{"llvm-strip-14", "-g", "-o", "stripped.o", "count.o"},
+		{"bpftool", "gen", "skeleton", "stripped.o", "name", "count_bpf"},
+		{"bpftool", "gen", "object", "linked.o", "count.o"},
+	} {
+		run(t, dir, testenv.Tool(t, words[0]), words[1:]...)
+	}
+	t.Run("cilium/ebpf", func(t *testing.T) { attach(t, filepath.Join(dir, "count.o"), filepath.Join(dir, "target")) })
+}
+
+// site and image are what the tables have.
+type site struct {
+	Offset, Cookie uint64
+	Flags, Number  uint32
+	Where          [64]byte
+}
+
+// attach loads an object with this loader, attaches it by its tables, and counts.
+func attach(t *testing.T, object, target string) {
+	spec, err := ebpf.LoadCollectionSpec(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sites [4]site
+	if err := spec.Variables["sites_func"].Get(&sites); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ebpf.NewCollection(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x, err := link.OpenExecutable(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sites {
+		l, err := x.Uprobe("", c.Programs["func"], &link.UprobeOptions{Address: s.Offset, Cookie: s.Cookie})
+		if err != nil {
+			t.Fatalf("%s: %v", bytes.TrimRight(s.Where[:], "\x00"), err)
+		}
+		defer l.Close()
+	}
+	run(t, "", target)
+	var hits, sum int64
+	if err := c.Variables["hits"].Get(&hits); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Variables["sum"].Get(&sum); err != nil {
+		t.Fatal(err)
+	}
+	if hits != 7500 || sum != 10935000 {
+		t.Errorf("%d hits, sum %d", hits, sum)
+	}
+}
