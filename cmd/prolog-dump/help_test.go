@@ -117,6 +117,8 @@ func exampleWords(t *testing.T, line string) []string {
 			return []string{"--version"} // TestMan, TestShells
 		case "btf-inline":
 			return []string{"--version"} // no kernel has the section; package coverage has the test
+		case "object":
+			return []string{"--version"} // its script, and examples/libbpf
 		case "verify", "trace", "stat", "record":
 			return traced(words)
 		default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -25,10 +26,8 @@ attach it. examples/libbpf has a header that does so in C, and a program.
 
 The image is that of -x or -k, or of the definition's options exec= and module=. The object
 is right for that build of it alone.`,
-		Example: `  clang -O2 -g -target bpf -c count.bpf.c -o count.bpf.o
-  prolog-dump object count.bpf.o -x ./server -o count.o
-  bpftool gen skeleton count.o > count.skel.h`,
-		Args: cobra.ExactArgs(1),
+		Example: `  prolog-dump object count.bpf.o -x ./server -o count.o`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			object, err := os.ReadFile(args[0])
 			if err != nil {
@@ -54,9 +53,7 @@ is right for that build of it alone.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			for _, line := range made {
-				if _, err := fmt.Fprintln(beside(cmd.OutOrStdout(), path), line); err != nil {
-					return err
-				}
+				terminal.Fprintf(beside(cmd.OutOrStdout(), path), "%s\n", line)
 			}
 			return nil
 		},
