@@ -99,7 +99,7 @@ func reassignedImage(t *testing.T) *Image {
 	ranges := dwarftest.Cat(dw.RleOffsetPair, 0x10, 0x18, dw.RleOffsetPair, 0x20, 0x28, dw.RleEndOfList)
 	code := bytes.Repeat([]byte{0x90}, 0x80)
 	copy(code[0x42:], dwarftest.Cat(0xff, 0xc8, 0x75, 0xfa)) // dec %eax; jne to its beginning, 0x40
-	code[0x7f] = 0xc3 // ret
+	code[0x7f] = 0xc3                                        // ret
 	var w dwarftest.Writer
 	root := dwarftest.Root(u64, turns, loop, base, clone, fun)
 	root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrProducer, dw.FormString, "clang version 16"))

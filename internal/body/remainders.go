@@ -41,7 +41,7 @@ func (c *Code) remainder(i, first int32, marks []flow.Mark) bool {
 		return slices.ContainsFunc(marks, func(m flow.Mark) bool { return m.Insn == at && m.Kind == flow.MarkEnter })
 	}
 	leaves := func(n int32) bool { return !c.bodies[i].has(c.owner[c.past(g.Blocks[n].First)]) }
-	if !(begins(b.Succs[0]) && leaves(b.Succs[1]) || begins(b.Succs[1]) && leaves(b.Succs[0])) {
+	if (!begins(b.Succs[0]) || !leaves(b.Succs[1])) && (!begins(b.Succs[1]) || !leaves(b.Succs[0])) {
 		return false
 	}
 	for _, r := range c.bodies[i].ranges {
