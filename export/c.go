@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
@@ -18,8 +19,9 @@ import (
 )
 
 // C writes BPF programs in C for clang: for each instance a macro that makes a program from
-// the prologue, in BPF assembly, and a call of the user's function, which Plan.Header
-// declares. That function must be global, or static and noinline. A comment lists the sites
+// the prologue, in BPF assembly, and a call of the user's function, which is declared as
+// Plan.Header does, but static: the verifier takes a global function with such a parameter for none
+// that it knows. A comment lists the sites
 // to attach each program to. An instance that holds an address of the image is left out: the
 // address moves when the kernel or a library is loaded, and C has no place for the offset. A plan
 // with prologue.ReadCast is an error.
@@ -41,12 +43,13 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
  *
  *     PROLOGUE_0(name, func, "kprobe/...")
  *
- * and attach the program "name" to the sites above the macro.
+ * and attach the program "name" to the sites above the macro. The functions are static, and not inlined:
+ * the verifier follows the arguments into them from the call. A global one would have to stand for itself.
  */
 #include <linux/types.h>
 
 `)
-	fmt.Fprint(b, p.Header())
+	fmt.Fprint(b, static.ReplaceAllString(p.Header(), "static __attribute__((noinline, unused)) $0"))
 	for i := range p.Instances {
 		in := &p.Instances[i]
 		fmt.Fprintf(b, "\n/* instance %d:\n", i)
@@ -75,6 +78,9 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 	}
 	return x.end(b)
 }
+
+// static finds the declarations of functions.
+var static = regexp.MustCompile(`(?m)^int `)
 
 // doubtBit says where a program finds which arguments are there and doubtful.
 func doubtBit(p *plan.Plan) string {
