@@ -109,6 +109,35 @@ func (img *Image) Padding(from, to uint64) bool {
 	}) && !does
 }
 
+// near is how far before an instruction code is followed that only goes on at the next one, in bytes.
+const near = 48
+
+// Near returns what is known of the lowest bits of a register at a link-time address by the instructions before it that only go on at the next
+// one: how many are 0, and how many may not be, 64 if nothing says so. The rows of the line table say where instructions begin.
+func (u *Unit) Near(register, at uint64) (zeros, bits uint8, err error) {
+	arch := insn.For(u.Image.Instructions())
+	rows, err := u.Rows()
+	if err != nil || arch == nil {
+		return 0, 64, err
+	}
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
+	first := sort.Search(i, func(k int) bool { return rows[k].Addr+near >= at })
+	for k := first; k < i; k++ {
+		if k > first && rows[k].Addr == rows[k-1].Addr || rows[k].End || !u.Image.Straight(rows[k].Addr, at) {
+			continue
+		}
+		s := arch.State()
+		u.Image.straight(rows[k].Addr, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })
+		v, ok := s.Register(register)
+		if !ok {
+			break
+		}
+		bits, _, _ = s.Bits(v)
+		return v.LowZeros(), bits, nil
+	}
+	return 0, 64, nil
+}
+
 // Straight reports whether code from one link-time address to another only goes on at the next instruction.
 func (img *Image) Straight(from, to uint64) bool {
 	return img.straight(from, to, func(*insn.Arch, uint64, []byte) {})

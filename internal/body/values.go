@@ -113,16 +113,6 @@ func (c *Code) Bits(register, at uint64) uint8 {
 	return widthOf(s, v).after(&c.bits[block])
 }
 
-// LowZeros returns how many of a register's lowest bits are 0 at a link-time address, by the instructions of the block before it.
-func (c *Code) LowZeros(register, at uint64) uint8 {
-	if s, _, ok := c.stateAt(at); ok && register < followed {
-		if v, ok := s.Register(register); ok {
-			return v.LowZeros()
-		}
-	}
-	return 0
-}
-
 // findBits follows the registers' bits to a fixed point.
 func (c *Code) findBits() {
 	blocks := c.graph.Blocks

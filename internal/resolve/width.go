@@ -105,23 +105,24 @@ func negatesByte(e *loc.Expr) bool {
 // negatesTruth reports whether an expression is the negation of all bits of a register that holds a truth value, by the code: of the others
 // GCC means none.
 func (ev *Evaluator) negatesTruth(e *loc.Expr) bool {
-	found := false
-	e.Walk(func(n *loc.Expr) {
-		found = found || n.Op == ops.Not && n.A.Op == ops.Reg && ev.registerBits(n.A.K) == 1
-	})
-	return found
+	if e.Op != ops.Not || e.A.Op != ops.Reg {
+		return false
+	}
+	_, bits, err := ev.spot.U.Body.Near(e.A.K, ev.spot.At.Addr)
+	return err == nil && bits == 1
 }
 
-// masksAll reports whether an expression has a mask of bits of a register that are all 0, by the code: the code has computed there already
-// what GCC says is to be computed from it, as in "and $7; shl $5".
+// masksAll reports whether an expression moves up what a mask leaves of a register, and the register has none of these bits, by the code: that
+// has computed there already what GCC says is to be computed from it, as in "and $7; shl $5".
 func (ev *Evaluator) masksAll(e *loc.Expr) bool {
 	found := false
 	e.Walk(func(n *loc.Expr) {
-		if n.Op != ops.And || n.A.Op != ops.Reg || n.B.Op != ops.Const || n.B.K == 0 || found {
+		if found || n.Op != ops.Shl || n.B.Op != ops.Const || n.A.Op != ops.And || n.A.A.Op != ops.Reg || n.A.B.Op != ops.Const {
 			return
 		}
-		if c, err := ev.codeOf(ev.spot); err == nil {
-			found = n.B.K>>c.LowZeros(n.A.K, ev.spot.At.Addr) == 0
+		if mask := n.A.B.K; n.B.K < 64 && mask>>n.B.K == 0 && mask != 0 {
+			zeros, _, err := ev.spot.U.Body.Near(n.A.A.K, ev.spot.At.Addr)
+			found = err == nil && mask>>zeros == 0
 		}
 	})
 	return found
