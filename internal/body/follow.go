@@ -17,13 +17,19 @@ import (
 func (u *Unit) Code(rec int32) (*Code, error) { return u.CodeIn(new(Code), rec) }
 
 // CodeIn is Code in the memory of the code of another function, which is not used any more.
-func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
+func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) { return u.codeIn(c, rec, true) }
+
+// Instructions is Code without the bodies that are inlined and without statements: what jumps and instructions say of the function is all that
+// it is asked.
+func (u *Unit) Instructions(rec int32) (*Code, error) { return u.codeIn(new(Code), rec, false) }
+
+func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 	*c = Code{
 		u: u, texts: u.declarations(), Top: u.Outermost(rec),
 		bodies: c.bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.graph, c.spare), marks: c.marks[:0],
 		statementRows: c.statementRows[:0], ended: c.ended[:0], runs: c.runs[:0], owner: c.owner[:0],
 	}
-	if err := c.readBodies(); err != nil {
+	if err := c.readBodies(bodies); err != nil {
 		return nil, err
 	}
 	arch := insn.For(u.Image.Instructions())
@@ -58,6 +64,8 @@ func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
 	c.graph = c.spare.Follow(f)
 	if c.graph.Why != "" {
 		c.Why = c.graph.Why
+	}
+	if c.Why != "" || !bodies {
 		return c, nil
 	}
 	c.solver = c.graph.Solver()
@@ -72,11 +80,11 @@ func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
 	return c, nil
 }
 
-// readBodies reads where the function and all instances inlined into it are.
-func (c *Code) readBodies() error {
+// readBodies reads where the function is, and with inlined all instances that are inlined into it.
+func (c *Code) readBodies(inlined bool) error {
 	u := c.u
 	at := c.numbers // index in bodies, by record from Top on; -1 for others
-	for i := c.Top; int(i) < len(u.Recs); i++ {
+	for i := c.Top; int(i) < len(u.Recs) && (inlined || i == c.Top); i++ {
 		r := &u.Recs[i]
 		parent := int32(-1)
 		if i > c.Top {
@@ -110,8 +118,10 @@ func (c *Code) readBodies() error {
 		if b.start, b.live, err = u.Start(&pcs); err != nil {
 			return err
 		}
-		if b.text, err = c.texts.of(u, i, e); err != nil {
-			return err
+		if inlined {
+			if b.text, err = c.texts.of(u, i, e); err != nil {
+				return err
+			}
 		}
 		at[i-c.Top] = int32(len(c.bodies))
 		c.bodies = append(c.bodies, b)
@@ -125,7 +135,9 @@ func (c *Code) readBodies() error {
 		p.end = max(p.end, c.bodies[i].end)
 	}
 	c.ranges = apart(c.bodies[0].ranges)
-	c.findMerged()
+	if inlined {
+		c.findMerged()
+	}
 	return nil
 }
 

@@ -1,6 +1,11 @@
 package caller
 
-import "slices"
+import (
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
 
 // maxFollowed bounds how many functions are followed from one to the next.
 const maxFollowed = 32
@@ -16,7 +21,7 @@ func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, e
 	}
 	seen := []int32{f.rec}
 	for at := 0; at < len(seen); at++ {
-		code, err := x.u.Code(seen[at])
+		code, err := x.u.Instructions(seen[at])
 		if err != nil {
 			return "", err
 		}
@@ -59,8 +64,12 @@ func (x *Unit) jumpsTo(addr uint64) bool {
 // readJumps returns where all jumps of the unit may lead, sorted. It looks for one at each byte where an instruction can begin.
 func (x *Unit) readJumps() (all []uint64) {
 	step := int(max(x.arch.Step, 1))
+	begins := branchesOf(x.arch)
 	for _, c := range x.code {
 		for at := 0; at < len(c.Bytes); at += step {
+			if !begins[c.Bytes[at]] {
+				continue
+			}
 			in, ok := x.arch.Next(c.Bytes[at:])
 			if !ok || in.Call {
 				continue
@@ -77,4 +86,24 @@ func (x *Unit) readJumps() (all []uint64) {
 	}
 	slices.Sort(all)
 	return slices.Clone(slices.Compact(all))
+}
+
+// branches are what branchesOf has returned.
+var branches sync.Map
+
+// branchesOf returns the bytes with which a branch may begin. Behind a prefix it is found where the prefix ends.
+func branchesOf(a *insn.Arch) *[256]bool {
+	if known, ok := branches.Load(a); ok {
+		return known.(*[256]bool)
+	}
+	out := new([256]bool)
+	for first := range 256 {
+		for second := 0; second < 256 && !out[first]; second++ {
+			code := [16]byte{byte(first), byte(second)}
+			in, ok := a.Next(code[:])
+			out[first] = a.Step > 1 || ok && (in.Branches || in.Lost)
+		}
+	}
+	branches.Store(a, out)
+	return out
 }

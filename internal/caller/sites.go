@@ -3,6 +3,7 @@ package caller
 import (
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
@@ -23,25 +24,53 @@ type Call struct {
 // -fpartial-inlining).
 var changed = regexp.MustCompile(`\.(isra|constprop|part)\.[0-9]+`)
 
-// Of returns the described calls of the function that a record is. why says why none can speak.
+// Of returns the described calls of the function that a record is. why says why none can speak. Whether what they say holds later, Again
+// says.
 func (x *Unit) Of(rec int32) (calls []Call, why string, err error) {
-	if k, ok := x.known.Load(rec); ok {
-		of := k.(*callsOf)
-		return of.calls, of.why, nil
+	of, err := x.callsOf(rec)
+	if err != nil {
+		return nil, "", err
 	}
-	if calls, why, err = x.read(rec); err == nil {
-		x.known.Store(rec, &callsOf{calls, why})
-	}
-	return calls, why, err
+	return of.calls, of.why, nil
 }
 
-// callsOf is what Of returns.
+// Again reports why a function may have been entered since a call of it, with that call's return address, or "": its code is followed.
+func (x *Unit) Again(rec int32) (why string, err error) {
+	of, err := x.callsOf(rec)
+	if err == nil {
+		of.againOnce.Do(func() { of.again, of.againErr = x.enteredAgain(of.function, of.entry, of.clone) })
+		why, err = of.again, of.againErr
+	}
+	return why, err
+}
+
+// callsOf is what is known of a function's calls.
 type callsOf struct {
 	calls []Call
 	why   string
+
+	function  function
+	entry     uint64
+	clone     bool // its symbol says that only direct calls can use its signature
+	againOnce sync.Once
+	again     string
+	againErr  error
 }
 
-func (x *Unit) read(rec int32) (calls []Call, why string, err error) {
+func (x *Unit) callsOf(rec int32) (*callsOf, error) {
+	if k, ok := x.known.Load(rec); ok {
+		return k.(*callsOf), nil
+	}
+	of := new(callsOf)
+	var err error
+	if of.calls, of.why, err = x.read(rec, of); err != nil {
+		return nil, err
+	}
+	k, _ := x.known.LoadOrStore(rec, of)
+	return k.(*callsOf), nil
+}
+
+func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error) {
 	var f function
 	for _, g := range x.functions {
 		if g.rec == rec {
@@ -68,13 +97,8 @@ func (x *Unit) read(rec int32) (calls []Call, why string, err error) {
 	case len(after) > MaxCalls:
 		return nil, "it has too many calls", nil
 	}
-	clone := false
-	if s != nil && s.Addr <= f.start {
-		clone = changed.MatchString(s.Name)
-	}
-	if why, err = x.enteredAgain(f, entry, clone); why != "" || err != nil {
-		return nil, why, err
-	}
+	of.function, of.entry = f, entry
+	of.clone = s != nil && s.Addr <= f.start && changed.MatchString(s.Name)
 	for _, at := range after {
 		from := x
 		if _, own := x.function(at - 1); !own {

@@ -163,8 +163,10 @@ func (u *Unit) describe(w wanted) (*described, error) {
 	}
 	if len(d.passed) == 0 {
 		d.why = "no call says it"
+		return d, nil
 	}
-	return d, nil
+	d.why, err = x.Again(w.rec)
+	return d, err
 }
 
 // readCalls reads the calls of a unit, once.
@@ -345,7 +347,7 @@ func (f *callFrame) before(n uint64) *loc.Expr {
 	case n == uint64(a.SP):
 		return f.ev.Binary(ops.Add, f.cfa, f.ev.Const(uint64(f.called)))
 	}
-	c, err := f.ev.codeOf(f.ev.spot)
+	c, err := f.ev.instructionsOf(f.ev.spot)
 	if err != nil {
 		return nil
 	}

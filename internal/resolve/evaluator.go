@@ -34,6 +34,9 @@ type Evaluator struct {
 	markedOf    markedOf
 	code        *body.Code // see codeOf
 	codeIs      markedOf
+	// instructions are those of a function, without its statements.
+	instructions    *body.Code
+	instructionsAre markedOf
 
 	chosen    Chosen // memory of settle
 	evidence  evidence
