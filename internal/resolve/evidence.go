@@ -56,10 +56,6 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
-	if out.Entry {
-		marks := s.cloneMarks()
-		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, cloneRemoved) && !slices.Contains(marks, cloneOfConstant)
-	}
 	marked, err := e.marked()
 	if err != nil {
 		return out, err
@@ -75,6 +71,10 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.Before
 	default:
 		out.Note = judge.Here
+	}
+	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
+		marks := s.cloneMarks()
+		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, cloneRemoved) && !slices.Contains(marks, cloneOfConstant)
 	}
 	if e.x.U.Body.GNU() || c.Viewed { // only GCC writes views
 		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
