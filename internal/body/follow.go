@@ -19,9 +19,9 @@ func (u *Unit) Code(rec int32) (*Code, error) { return u.CodeIn(new(Code), rec) 
 // CodeIn is Code in the memory of the code of another function, which is not used any more.
 func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) { return u.codeIn(c, rec, true) }
 
-// Instructions is Code without the bodies that are inlined and without statements: what jumps and instructions say of the function is all that
-// it is asked.
-func (u *Unit) Instructions(rec int32) (*Code, error) { return u.codeIn(new(Code), rec, false) }
+// InstructionsIn is CodeIn without the bodies that are inlined and without statements: what jumps and instructions say of the function is all
+// that it is asked.
+func (u *Unit) InstructionsIn(c *Code, rec int32) (*Code, error) { return u.codeIn(c, rec, false) }
 
 func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 	*c = Code{

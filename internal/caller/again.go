@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -21,11 +22,7 @@ func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, e
 	}
 	seen := []int32{f.rec}
 	for at := 0; at < len(seen); at++ {
-		code, err := x.u.Instructions(seen[at])
-		if err != nil {
-			return "", err
-		}
-		out, err := code.JumpsOut()
+		out, err := x.jumpsOut(seen[at])
 		if err != nil {
 			return "", err
 		}
@@ -54,6 +51,20 @@ func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, e
 	return "", nil
 }
 
+// codes is memory for code.
+var codes = sync.Pool{New: func() any { return new(body.Code) }}
+
+// jumpsOut returns where a function goes on in others.
+func (x *Unit) jumpsOut(rec int32) (body.Out, error) {
+	memory := codes.Get().(*body.Code)
+	defer codes.Put(memory)
+	code, err := x.u.InstructionsIn(memory, rec)
+	if err != nil {
+		return body.Out{}, err
+	}
+	return code.JumpsOut()
+}
+
 // jumpsTo reports whether a jump of the unit may lead to an address.
 func (x *Unit) jumpsTo(addr uint64) bool {
 	x.jumpsOnce.Do(func() { x.jumps = x.readJumps() })
@@ -61,31 +72,40 @@ func (x *Unit) jumpsTo(addr uint64) bool {
 	return to
 }
 
-// readJumps returns where all jumps of the unit may lead, sorted. It looks for one at each byte where an instruction can begin.
+// entries is how far behind the beginning of a function a second one is at most, in bytes.
+const entries = 64
+
+// readJumps returns where jumps of the unit may lead that enter functions, sorted. It looks for one at each byte where an instruction can
+// begin.
 func (x *Unit) readJumps() (all []uint64) {
 	step := int(max(x.arch.Step, 1))
 	begins := branchesOf(x.arch)
 	for _, c := range x.code {
-		for at := 0; at < len(c.Bytes); at += step {
-			if !begins[c.Bytes[at]] {
-				continue
+		_ = x.u.Image.View(c.Lo, c.Hi-c.Lo, func(code []byte) { // it could be read before
+			for at := 0; at < len(code); at += step {
+				if !begins[code[at]] {
+					continue
+				}
+				in, ok := x.arch.Next(code[at:])
+				if !ok || in.Call {
+					continue
+				}
+				to, from := in.Target, at
+				if in.Lost && x.arch.Pair != nil && at >= 4 { // the instruction before may say where it leads
+					to, _ = x.arch.Pair(code[at-4:at], code[at:])
+					from = at - 4
+				}
+				if !in.Branches && (!in.Lost || to == 0) {
+					continue
+				}
+				if target := c.Lo + uint64(from) + uint64(to); target < c.Lo+entries || target >= c.Hi {
+					all = append(all, target)
+				}
 			}
-			in, ok := x.arch.Next(c.Bytes[at:])
-			if !ok || in.Call {
-				continue
-			}
-			to, from := in.Target, at
-			if in.Lost && x.arch.Pair != nil && at >= 4 { // the instruction before may say where it leads
-				to, _ = x.arch.Pair(c.Bytes[at-4:at], c.Bytes[at:])
-				from = at - 4
-			}
-			if in.Branches || in.Lost && to != 0 {
-				all = append(all, c.Addr+uint64(from)+uint64(to))
-			}
-		}
+		})
 	}
 	slices.Sort(all)
-	return slices.Clone(slices.Compact(all))
+	return slices.Compact(all)
 }
 
 // branches are what branchesOf has returned.

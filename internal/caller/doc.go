@@ -21,7 +21,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
-	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Unit is what is known of the calls in a unit's code.
@@ -29,7 +28,7 @@ type Unit struct {
 	u         *body.Unit
 	others    func(addr uint64) (*Unit, error)
 	arch      *insn.Arch
-	code      []insn.Code
+	code      []dw.Range // of the functions, apart from each other
 	functions []function // by address
 	calls     []call     // by target
 	jumpsOnce sync.Once
@@ -91,16 +90,16 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 			continue
 		}
 		end = f.Hi
-		code, err := u.Image.Bytes(from, f.Hi-from)
-		if err != nil {
-			continue // a file with debug information only
-		}
-		x.code = append(x.code, insn.Code{Addr: from, Bytes: code})
-		x.arch.Results.Calls(code, from, func(after int, target uint64) {
-			x.calls = append(x.calls, call{target, from + uint64(after)})
+		err := u.Image.View(from, f.Hi-from, func(code []byte) {
+			x.arch.Results.Calls(code, from, func(after int, target uint64) {
+				x.calls = append(x.calls, call{target, from + uint64(after)})
+			})
 		})
+		if err == nil { // else it is a file with debug information only
+			x.code = append(x.code, dw.Range{Lo: from, Hi: f.Hi})
+		}
 	}
-	x.calls = radix.Sort(x.calls, func(c *call) uint64 { return c.target })
+	slices.SortFunc(x.calls, func(a, b call) int { return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.after, b.after)) })
 	return x, nil
 }
 

@@ -316,6 +316,17 @@ func (f *File) Bytes(addr, n uint64) (out []byte, err error) {
 	return out, err
 }
 
+// View calls visit with what Bytes returns, which is not copied, and must not be kept.
+func (f *File) View(addr, n uint64, visit func(d []byte)) error {
+	return f.Guard(func() error {
+		d, err := f.peek(addr, n)
+		if err == nil {
+			visit(d)
+		}
+		return err
+	})
+}
+
 // peek is Bytes without the copy, and without the guard.
 func (f *File) peek(addr, n uint64) ([]byte, error) {
 	for _, s := range f.own.file.Sections {

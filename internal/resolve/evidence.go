@@ -387,10 +387,8 @@ func (ev *Evaluator) instructionsOf(s *Spot) (*body.Code, error) {
 	case ev.instructions != nil && ev.instructionsAre == of:
 		return ev.instructions, nil
 	}
-	c, err := s.U.Body.Instructions(s.Rec)
-	if err == nil {
-		ev.instructions, ev.instructionsAre = c, of
-	}
+	c, err := s.U.Body.InstructionsIn(cmp.Or(ev.instructions, new(body.Code)), s.Rec)
+	ev.instructions, ev.instructionsAre = c, of
 	return c, err
 }
 
