@@ -212,7 +212,8 @@ func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
 		return false
 	}
 	if e.Op == ops.Shra {
-		return true // whether there are more bits or not, the sign is not among those that are extended
+		// A register with more bits is mostly that of a number that is cut behind the shift. With as many, its sign is not extended.
+		return e.A.Op != ops.Reg || n.of(e.A.K) <= bits
 	}
 	found := false
 	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.of(x.K) > bits })
