@@ -48,8 +48,10 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
  */
 #include <linux/types.h>
 
+#pragma GCC diagnostic ignored "-Wunused-function"
+
 `)
-	fmt.Fprint(b, static.ReplaceAllString(p.Header(), "static __attribute__((noinline, unused)) $0"))
+	fmt.Fprint(b, static.ReplaceAllString(p.Header(), "static __attribute__((noinline)) $0"))
 	for i := range p.Instances {
 		in := &p.Instances[i]
 		fmt.Fprintf(b, "\n/* instance %d:\n", i)

@@ -38,11 +38,8 @@ func Go(w io.Writer, p *plan.Plan) error {
 	for i := range p.Instances {
 		fmt.Fprintf(&b, "prologue%d,\n", i)
 	}
-	b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\naddr uint64\ninstance int\n}{\n")
-	for i := range p.Sites {
-		if s := &p.Sites[i]; s.Instance >= 0 {
-			fmt.Fprintf(&b, "{%#x, %d}, // %s\n", s.Addr, s.Instance, cname.OneLine(s.String()))
-		}
+	if err := writeSites(&b, p); err != nil {
+		return err
 	}
 	b.WriteString("}\n")
 	for i := range p.Instances {
@@ -73,6 +70,32 @@ func Go(w io.Writer, p *plan.Plan) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.Write(text)
 	return out.Flush()
+}
+
+// writeSites writes where the sites are: for a program or a library also in the file, where uprobes are attached.
+func writeSites(b *strings.Builder, p *plan.Plan) error {
+	user := p.Target.UserSpace()
+	if user {
+		b.WriteString("}\n\n// sites are link-time addresses, offsets in the file, and which instance serves each.\nvar sites = []struct {\naddr, offset uint64\ninstance int\n}{\n")
+	} else {
+		b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\naddr uint64\ninstance int\n}{\n")
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Instance < 0 {
+			continue
+		}
+		place := fmt.Sprintf("%#x", s.Addr)
+		if user {
+			offset, err := s.FileOffset()
+			if err != nil {
+				return err
+			}
+			place += fmt.Sprintf(", %#x", offset)
+		}
+		fmt.Fprintf(b, "{%s, %d}, // %s\n", place, s.Instance, cname.OneLine(s.String()))
+	}
+	return nil
 }
 
 // literal returns an instruction's fields as in a composite literal.

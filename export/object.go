@@ -13,14 +13,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfobject"
 	"github.com/bpfprologue/bpfprologue/internal/choice"
-	"github.com/bpfprologue/bpfprologue/internal/inside"
-	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // Object writes an object file of BPF programs that any loader loads, made from one whose programs have definitions for section names, such
-// as SEC("func=get_page page"). planOf makes the plan of a program's definition, for a kernel with attach cookies (Linux 5.15).
+// as SEC("func=get_page page"). planOf makes the plan of a program's definition, for a kernel with attach cookies (Linux 5.15); the options'
+// path is that of the file that will be probed.
 //
 // Each such program becomes a function, PROGRAM_user, that a new program of its name calls: that runs the prologue of the probe that fired,
 // by the attach cookie. It is in the section "uprobe" or "kprobe". Two variables of the map .rodata.sites say where it is to be attached:
@@ -33,8 +32,8 @@ import (
 // without a program are not there.
 //
 // The errors name the program. They are about the object (it must have BTF, little-endian), about a prologue that holds an address of the
-// image, which moves, or a record that does not fit on the stack, or planOf's.
-func Object(w io.Writer, object []byte, planOf func(program string, d *probe.Definition) (*plan.Plan, error)) error {
+// kernel, which moves, a record that does not fit on the stack, an image without a build ID, a module, or planOf's.
+func Object(w io.Writer, object []byte, planOf func(program string, d *probe.Definition) (*plan.Plan, Options, error)) error {
 	o, err := bpfobject.Read(object)
 	if err != nil {
 		return err
@@ -56,50 +55,48 @@ func Object(w io.Writer, object []byte, planOf func(program string, d *probe.Def
 	return err
 }
 
-func replace(o *bpfobject.Object, name, section string, planOf func(string, *probe.Definition) (*plan.Plan, error)) error {
+func replace(o *bpfobject.Object, name, section string, planOf func(string, *probe.Definition) (*plan.Plan, Options, error)) error {
 	d, err := probe.ParseSection(section)
 	if err != nil {
 		return err
 	}
-	p, err := planOf(name, d)
+	p, options, err := planOf(name, d)
 	if err != nil {
 		return err
 	}
 	if err := checkReads(p); err != nil {
 		return err
 	}
-	kernel, err := place.IsKernel(p.Image)
+	x, err := newExporter(p, options)
 	if err != nil {
 		return err
 	}
-	code, call, err := dispatch(p)
+	if err := x.placed(); err != nil {
+		return err
+	}
+	code, call, err := x.dispatch()
 	if err != nil {
 		return err
 	}
 	to := "uprobe"
-	if kernel {
+	if options.Kernel {
 		to = "kprobe"
 	}
 	if err := o.Replace(name, to, code, call, "prologues of "+d.String()); err != nil {
 		return err
 	}
-	table, err := siteTable(p, kernel)
+	table, err := x.siteTable()
 	if err != nil {
 		return err
 	}
 	o.Table("sites_"+name, []bpfobject.Field{
 		{Name: "offset", Size: 8}, {Name: "cookie", Size: 8}, {Name: "flags", Size: 4}, {Name: "number", Size: 4}, {Name: "where", Size: whereBytes, Text: true},
 	}, table)
-	path := p.Image.Path()
-	if kernel {
-		path = ""
-	}
-	if len(path) >= pathBytes || len(p.Image.BuildID()) >= buildIDBytes {
-		return fmt.Errorf("%s: the path has more than %d bytes", path, pathBytes-1)
-	}
 	image := make([]byte, buildIDBytes+pathBytes)
 	copy(image, p.Image.BuildID())
-	copy(image[buildIDBytes:], path)
+	if !options.Kernel {
+		copy(image[buildIDBytes:], x.o.Path)
+	}
 	o.Table("image_"+name, []bpfobject.Field{{Name: "build_id", Size: buildIDBytes, Text: true}, {Name: "path", Size: pathBytes, Text: true}}, image)
 	return p.Image.Changed()
 }
@@ -117,8 +114,24 @@ const (
 	flagAgain  = 2
 )
 
+// placed returns an error for an image that a loader could not tell from another one.
+func (x *exporter) placed() error {
+	switch id := x.p.Image.BuildID(); {
+	case id == "":
+		return fmt.Errorf("%s has no build ID, by which loaders know it", x.p.Image.Path())
+	case len(id) >= buildIDBytes:
+		return fmt.Errorf("%s: the build ID has %d digits, of at most %d", x.p.Image.Path(), len(id), buildIDBytes-1)
+	case x.module != "":
+		return errors.New("a module's places are known when it is loaded: objects are for kernels and programs")
+	case !x.o.Kernel && len(x.o.Path) >= pathBytes:
+		return fmt.Errorf("%s: the path has %d bytes, of at most %d", x.o.Path, len(x.o.Path), pathBytes-1)
+	}
+	return nil
+}
+
 // dispatch returns the code that runs the prologue of a cookie and calls the user's function, and the offset of that call.
-func dispatch(p *plan.Plan) (code []byte, call int, err error) {
+func (x *exporter) dispatch() (code []byte, call int, err error) {
+	p := x.p
 	if p.NumProbes() == 0 {
 		return nil, 0, p.Nothing()
 	}
@@ -129,8 +142,8 @@ func dispatch(p *plan.Plan) (code []byte, call int, err error) {
 	for i := range p.Instances {
 		in := &p.Instances[i]
 		switch {
-		case len(in.Prologue.Addrs) > 0:
-			return nil, 0, fmt.Errorf("%v: its prologue has an address of the image, which moves when it is loaded", &p.Sites[in.Sites[0]])
+		case len(in.Prologue.Addrs) > 0 && x.o.Kernel: // a program's does not move, or its prologues find it
+			return nil, 0, fmt.Errorf("%v: its prologue has an address of the kernel, which moves when that starts", &p.Sites[in.Sites[0]])
 		case in.Prologue.Outside:
 			return nil, 0, fmt.Errorf("%v: the record of its arguments does not fit on the stack", &p.Sites[in.Sites[0]])
 		}
@@ -158,7 +171,8 @@ func dispatch(p *plan.Plan) (code []byte, call int, err error) {
 const maxJumps = 32000
 
 // siteTable returns the entries of a plan's sites.
-func siteTable(p *plan.Plan, kernel bool) ([]byte, error) {
+func (x *exporter) siteTable() ([]byte, error) {
+	p := x.p
 	var b []byte
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -166,15 +180,20 @@ func siteTable(p *plan.Plan, kernel bool) ([]byte, error) {
 			continue
 		}
 		offset, where := uint64(0), s.String()
-		if kernel {
-			if offset, where = s.Offset, s.Symbol; len(where) >= whereBytes || where == "" {
-				return nil, fmt.Errorf("%v: its symbol has %d bytes, of at most %d", s, len(where), whereBytes-1)
+		var err error
+		if x.o.Kernel {
+			// Several functions may have the name; and the table has no room for all.
+			if where, offset, err = x.symbol(s.Site); err != nil || len(where) >= whereBytes {
+				where, offset, err = x.base, s.Addr-x.baseAddr, nil
+			}
+			if where == "" {
+				err = fmt.Errorf("%v: its symbol %q is not the only one of that name", s, s.Symbol)
 			}
 		} else {
-			var err error
-			if offset, err = inside.File(p.Image).FileOffset(s.Addr); err != nil {
-				return nil, err
-			}
+			offset, err = s.FileOffset()
+		}
+		if err != nil {
+			return nil, err
 		}
 		flags := uint32(0)
 		if s.Return {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -79,7 +78,7 @@ func TestCUsed(t *testing.T) {
 	}
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		offset, err := inside.File(img).FileOffset(s.Addr)
+		offset, err := s.FileOffset()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ name, as SEC("func=walk n->name") has. It writes another one, for libbpf, its sk
 cilium/ebpf and all others: the prologues of all sites are in it, and tables that say where to
 attach it. examples/libbpf has a header that does so in C, and a program.
 
-The image is that of -x or -k, or of the definition's options exec= and module=. The object
-is right for that build of it alone.`,
+The image is that of -x or -k, or of the definition's option exec=. The object is right for that
+build of it alone, which its build ID tells. Modules are refused.`,
 		Example: `  prolog-dump object count.bpf.o -x ./server -o count.o`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,10 +35,10 @@ is right for that build of it alone.`,
 			}
 			var made []string
 			err = replace(cmd.Name(), path, func(w io.Writer) error {
-				return export.Object(w, object, func(program string, d *probe.Definition) (*plan.Plan, error) {
+				return export.Object(w, object, func(program string, d *probe.Definition) (*plan.Plan, export.Options, error) {
 					x, err := s.subject(&d.Options)
 					if err != nil {
-						return nil, err
+						return nil, export.Options{}, err
 					}
 					o := x.options
 					o.Progress = screen.Counting("resolving sites")
@@ -46,7 +46,7 @@ is right for that build of it alone.`,
 					if err == nil {
 						made = append(made, fmt.Sprintf("%s: %v: %d probes, %d prologues", program, d, p.NumProbes(), len(p.Instances)))
 					}
-					return p, err
+					return p, export.Options{Kernel: x.kernel, Path: x.path}, err
 				})
 			})
 			if err != nil {

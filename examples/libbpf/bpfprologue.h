@@ -71,7 +71,7 @@ static inline int bpfprologue_notes(const unsigned char *b, size_t n, const char
 {
 	while (n > sizeof(Elf64_Nhdr)) {
 		const Elf64_Nhdr *h = (const void *)b;
-		size_t name = (h->n_namesz + 3) & ~3UL, desc = (h->n_descsz + 3) & ~3UL, all = sizeof(*h) + name + desc;
+		size_t name = ((size_t)h->n_namesz + 3) & ~3UL, desc = ((size_t)h->n_descsz + 3) & ~3UL, all = sizeof(*h) + name + desc;
 		char text[48] = "";
 
 		if (all > n)
@@ -100,10 +100,10 @@ static inline int bpfprologue_check(const struct bpfprologue_image *image)
 	if (!image->path[0]) {
 		err = bpfprologue_notes(b, n, image->build_id);
 	} else if (n > sizeof(*e) && e->e_ident[EI_CLASS] == ELFCLASS64) {
-		for (int i = 0; i < e->e_phnum && e->e_phoff + (i + 1) * sizeof(Elf64_Phdr) <= n && err == -ENOENT; i++) {
+		for (int i = 0; i < e->e_phnum && e->e_phoff <= n && (i + 1) * sizeof(Elf64_Phdr) <= n - e->e_phoff && err == -ENOENT; i++) {
 			const Elf64_Phdr *p = (const void *)(b + e->e_phoff + i * sizeof(*p));
 
-			if (p->p_type == PT_NOTE && p->p_offset + p->p_filesz <= n)
+			if (p->p_type == PT_NOTE && p->p_offset <= n && p->p_filesz <= n - p->p_offset)
 				err = bpfprologue_notes(b + p->p_offset, p->p_filesz, image->build_id);
 		}
 	}
@@ -119,7 +119,7 @@ static inline int bpfprologue_prepare(struct bpf_object *obj)
 	bpf_object__for_each_program(prog, obj) {
 		size_t bytes;
 		const struct bpfprologue_image *image = bpfprologue_table(obj, "image", bpf_program__name(prog), &bytes);
-		int err = image && image->build_id[0] ? bpfprologue_check(image) : 0;
+		int err = image ? bpfprologue_check(image) : 0;
 
 		if (err)
 			return err;

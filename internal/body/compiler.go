@@ -145,6 +145,10 @@ func marked(rows []dw.Row) bool {
 	return false
 }
 
+// Whole reports whether the unit is what one source file was compiled to. Link-time optimization spreads a file's functions over several
+// units, which call each other's clones.
+func (u *Unit) Whole() bool { return u.compiler().together }
+
 // Views reports whether GCC followed variables by location views, and wrote them.
 func (u *Unit) Views() bool { return u.compiler().views }
 

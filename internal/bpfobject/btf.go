@@ -14,6 +14,7 @@ const (
 	kindStruct  = 4
 	kindUnion   = 5
 	kindEnum    = 6
+	kindConst   = 10
 	kindFunc    = 12
 	kindProto   = 13
 	kindVar     = 14
@@ -50,11 +51,9 @@ func (o *Object) readTypes() error {
 		return fmt.Errorf("section .BTF: %w", err)
 	}
 	t.in = s
-	if o.types, s.rels, e.rels = t, nil, nil; true {
-		// What is relocated there is right in place; the numbers of symbols would not be.
-		o.ext, err = readExtension(e, t)
-	}
-	if err != nil {
+	// What is relocated there is right in place; the numbers of symbols would not be.
+	o.types, s.rels, e.rels = t, nil, nil
+	if o.ext, err = readExtension(e, t); err != nil {
 		return fmt.Errorf("section .BTF.ext: %w", err)
 	}
 	return nil

@@ -53,7 +53,7 @@ type symbol struct {
 func (s *symbol) binding() elf.SymBind { return elf.ST_BIND(s.info) }
 func (s *symbol) kind() elf.SymType    { return elf.ST_TYPE(s.info) }
 
-// relCall and relText are R_BPF_64_32 and R_BPF_64_64 (Documentation/bpf/llvm_reloc.rst).
+// relCall is R_BPF_64_32 (Documentation/bpf/llvm_reloc.rst).
 const relCall = 10
 
 // emBPF is EM_BPF.
@@ -95,6 +95,9 @@ func Read(b []byte) (*Object, error) {
 			if x.data, err = s.Data(); err != nil {
 				return nil, fmt.Errorf("section %s: %w", s.Name, err)
 			}
+		}
+		if s.Flags&elf.SHF_COMPRESSED != 0 {
+			return nil, fmt.Errorf("section %s is compressed", s.Name)
 		}
 		if s.Addralign > maxAlign {
 			return nil, fmt.Errorf("section %s is aligned to %d bytes", s.Name, s.Addralign)

@@ -39,14 +39,17 @@ func readExtension(s *section, t *types) (*extension, error) {
 		if at+n > uint64(len(b)) {
 			return nil, errors.New("it is cut off")
 		}
-		if err := e.parts[i].read(b[at:at+n], t); err != nil {
+		if err := e.parts[i].read(b[at:at+n], smallest[i], t); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
 }
 
-func (p *part) read(b []byte, t *types) error {
+// smallest are the bytes of a record of each part (struct bpf_func_info, bpf_line_info and bpf_core_relo of include/uapi/linux/bpf.h).
+var smallest = [3]int{8, 16, 16}
+
+func (p *part) read(b []byte, least int, t *types) error {
 	if len(b) == 0 {
 		return nil
 	}
@@ -54,7 +57,7 @@ func (p *part) read(b []byte, t *types) error {
 		return errors.New("it is cut off")
 	}
 	p.record = int(le.Uint32(b))
-	if p.record < 8 || p.record > 1<<10 {
+	if p.record < least || p.record > 1<<10 || p.record%4 != 0 {
 		return fmt.Errorf("records of %d bytes", p.record)
 	}
 	for b = b[4:]; len(b) > 0; {
@@ -110,7 +113,7 @@ func (e *extension) move(from, to string, by uint64) {
 // describe adds what the kernel wants to know of a function at an offset: its type, and a line.
 func (e *extension) describe(section string, at uint64, function, file, line uint32) {
 	functions, lines := &e.parts[0], &e.parts[1]
-	functions.record, lines.record = max(functions.record, 8), max(lines.record, 16)
+	functions.record, lines.record = max(functions.record, smallest[0]), max(lines.record, smallest[1])
 	record := func(size int, words ...uint32) []byte {
 		b := make([]byte, 0, size)
 		for _, w := range words {

@@ -3,6 +3,7 @@ package bpfobject
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,11 +13,16 @@ const textSection = ".text"
 // Replace makes the program of a name the function NAME_user, which code calls, the new program of that name, in a section. The instruction
 // that calls it is the one at an offset of code, in bytes. line is the text of code's source line.
 func (o *Object) Replace(name, section string, code []byte, call int, line string) error {
-	own, err := o.program(name)
+	number, err := o.program(name)
 	if err != nil {
 		return err
 	}
-	old := own.in
+	old, user := o.symbols[number].in, name+"_user"
+	for _, taken := range []string{user, "sites_" + name, "image_" + name} {
+		if slices.ContainsFunc(o.symbols, func(s symbol) bool { return s.name == taken }) {
+			return fmt.Errorf("the object has a symbol %s already", taken)
+		}
+	}
 	id, ok := o.types.function(name)
 	if !ok {
 		return fmt.Errorf("%s: no type in the BTF", name)
@@ -39,7 +45,7 @@ func (o *Object) Replace(name, section string, code []byte, call int, line strin
 		}
 	}
 	old.gone = true
-	user := name + "_user"
+	own := &o.symbols[number]
 	own.name, own.info, own.other = user, elf.ST_INFO(elf.STB_LOCAL, elf.STT_FUNC), 0
 	o.types.makeStatic(id, user)
 	o.ext.move(old.name, textSection, base)
@@ -66,29 +72,25 @@ func newCode(name string) *section {
 	return &section{name: name, kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, align: 8}
 }
 
-// program returns the symbol of a program, which must be alone in its section.
-func (o *Object) program(name string) (*symbol, error) {
-	var own *symbol
-	for i := range o.symbols {
-		if s := &o.symbols[i]; s.name == name && s.kind() == elf.STT_FUNC && s.in != nil {
-			own = s
-		}
+// program returns the number of a program's symbol, which must be alone in its section.
+func (o *Object) program(name string) (number int, err error) {
+	number = slices.IndexFunc(o.symbols, func(s symbol) bool { return s.name == name && s.kind() == elf.STT_FUNC && s.in != nil })
+	if number < 0 {
+		return 0, fmt.Errorf("no program %s", name)
 	}
-	if own == nil {
-		return nil, fmt.Errorf("no program %s", name)
-	}
+	own := &o.symbols[number]
 	if own.in.name == textSection {
-		return nil, fmt.Errorf("%s is no program, but a function", name)
+		return 0, fmt.Errorf("%s is no program, but a function", name)
 	}
 	if own.value != 0 || own.size != uint64(len(own.in.data)) || len(own.in.data)%8 != 0 {
-		return nil, fmt.Errorf("section %q has more than the program %s: static functions must not be there", own.in.name, name)
+		return 0, fmt.Errorf("section %q has more than the program %s: static functions must not be there", own.in.name, name)
 	}
 	for i := range o.symbols {
 		if s := &o.symbols[i]; s.in == own.in && s.kind() == elf.STT_FUNC && s != own {
-			return nil, fmt.Errorf("section %q has the functions %s and %s: a definition has one program", own.in.name, name, s.name)
+			return 0, fmt.Errorf("section %q has the functions %s and %s: a definition has one program", own.in.name, name, s.name)
 		}
 	}
-	return own, nil
+	return number, nil
 }
 
 // Field is a member of a table's entries: a number of 4 or 8 bytes, or so many characters.
@@ -155,7 +157,7 @@ func (o *Object) writeTypes() error {
 			}
 			entry := t.add("", kindStruct, uint32(len(x.members)), append([]uint32{x.entry}, words...)...)
 			array := t.add("", kindArray, 0, 0, entry, word, x.count)
-			constant := t.add("", 10, 0, array)
+			constant := t.add("", kindConst, 0, array)
 			v := t.add(x.name, kindVar, 0, constant, linkGlobal)
 			vars = append(vars, v, x.at, x.count*x.entry)
 			size = x.at + (x.count*x.entry+7)/8*8

@@ -16,7 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// nothing is a program that calls a function: r1 = 0, call, exit.
+// nothing is a program that calls a function: r2 = 0, r3 = 0, call, exit.
 var nothing = []byte{0xb7, 2, 0, 0, 0, 0, 0, 0, 0xb7, 3, 0, 0, 0, 0, 0, 0, 0x85, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0}
 
 func read(t testing.TB, path string) []byte {

@@ -17,7 +17,7 @@ const maxFollowed = 32
 // A jump into another unit's code may come back only if something of that code jumps to the function, or knows its address: nothing does if
 // only its own unit can name it, no jump of that unit leads to it, and its signature is its own, which only direct calls can use.
 func (x *Unit) enteredAgain(f function, entry uint64, clone bool) (why string, err error) {
-	if clone && !x.jumpsTo(entry) {
+	if clone && x.u.Whole() && !x.jumpsTo(entry) {
 		return "", nil
 	}
 	seen := []int32{f.rec}

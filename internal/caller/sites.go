@@ -102,18 +102,13 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 	for _, at := range after {
 		from := x
 		if _, own := x.function(at - 1); !own {
-			if from, err = x.others(at - 1); err != nil {
-				return nil, "", err
-			}
+			from, _ = x.others(at - 1)
 		}
 		if from == nil {
 			continue
 		}
-		c, ok, err := from.callAt(at)
-		if err != nil {
-			return nil, "", err
-		}
-		if ok {
+		// Damage elsewhere is reported where that is asked for.
+		if c, ok, err := from.callAt(at); ok && err == nil {
 			calls = append(calls, c)
 		}
 	}

@@ -83,6 +83,9 @@ func (r *frameRun) save(op cfaOp, low uint64) {
 	b, s := &r.b, r.saved
 	factor := r.f.cie.dataAlign
 	set := func(n uint64, rule RegisterRule) {
+		if n >= maxRegister {
+			return // no architecture has it
+		}
 		s.rules[n] = rule
 		s.saves[n] = s.saves[n] || rule.Kind == SavedAt
 	}
@@ -131,3 +134,6 @@ func (r *frameRun) save(op cfaOp, low uint64) {
 		s.signed = !s.signed
 	}
 }
+
+// maxRegister bounds the numbers of registers: s390x and riscv64 have some thousands for control registers.
+const maxRegister = 1 << 13

@@ -46,6 +46,11 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.Optional(`,"qualified":`, jsonline.Qualified(s.Function, functionName(s.Site)))
 	b.Quoted(`,"kind":`, s.Kind.String())
 	b.Hex(`,"addr":`, s.Addr) // link-time address
+	if p.Target.UserSpace() {
+		if off, err := s.FileOffset(); err == nil {
+			b.Hex(`,"file_offset":`, off)
+		}
+	}
 	b.Number(`,"view":`, s.View)
 	b.Quoted(`,"symbol":`, s.Symbol)
 	b.Number(`,"offset":`, s.Offset)

@@ -43,11 +43,15 @@ type wanted struct {
 // EntryValue returns what a register, or memory at one, had where the function was called.
 func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 	lost := loc.Reason{Code: reasons.EntryValueOnly}
-	place, data := ev.placeOf(expr)
+	place, size := ev.placeOf(expr)
 	if place == nil {
 		return nil, lost, nil
 	}
-	return ev.passedBy(wanted{place: string(place), data: data}, lost)
+	v, r, err := ev.passedBy(wanted{place: string(place), data: size > 0}, lost)
+	if v != nil && size > 0 && size < ev.Arch.WordSize {
+		v = ev.Extend(v, size, false) // what a call passes may have more bits than are loaded
+	}
+	return v, r, err
 }
 
 // ParameterRef returns what callers passed for a parameter.
@@ -55,30 +59,36 @@ func (ev *Evaluator) ParameterRef(off uint64) (*loc.Expr, loc.Reason, error) {
 	return ev.passedBy(wanted{parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
 }
 
-// placeOf returns the expression by which call sites name a register, and whether it is what memory has at the address in it. It is nil for
+// placeOf returns the expression by which call sites name a register, and how many bytes are loaded from the address in it, or 0. It is nil for
 // other expressions.
-func (ev *Evaluator) placeOf(expr []byte) (place []byte, data bool) {
+func (ev *Evaluator) placeOf(expr []byte) (place []byte, size int) {
 	first, err := eval.Decode(expr, 0, ev.Encoding)
 	c := op.Opcode(first.Code)
 	if err != nil {
-		return nil, false
+		return nil, 0
 	}
 	register := c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31 || c == op.DW_OP_regx
 	if first.Next == len(expr) {
 		if register {
-			return expr, false
+			return expr, 0
 		}
-		return nil, false
+		return nil, 0
 	}
 	if based := c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && first.A == 0; !based {
-		return nil, false
+		return nil, 0
 	}
 	second, err := eval.Decode(expr, first.Next, ev.Encoding)
-	whole := op.Opcode(second.Code) == op.DW_OP_deref || op.Opcode(second.Code) == op.DW_OP_deref_size
-	if err != nil || !whole || second.Next != len(expr) {
-		return nil, false
+	switch {
+	case err != nil || second.Next != len(expr):
+		return nil, 0
+	case op.Opcode(second.Code) == op.DW_OP_deref:
+		size = ev.Arch.WordSize
+	case op.Opcode(second.Code) == op.DW_OP_deref_size && second.A > 0:
+		size = int(second.A)
+	default:
+		return nil, 0
 	}
-	return []byte{uint8(op.DW_OP_reg0) + first.Code - uint8(op.DW_OP_breg0)}, true
+	return []byte{uint8(op.DW_OP_reg0) + first.Code - uint8(op.DW_OP_breg0)}, size
 }
 
 // passedBy returns the value that callers passed, or why there is none.
