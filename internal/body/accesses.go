@@ -123,8 +123,19 @@ func (u *Unit) Near(register, at uint64) (zeros, bits uint8, err error) {
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
 	first := sort.Search(i, func(k int) bool { return rows[k].Addr+near >= at })
 	for k := first; k < i; k++ {
-		if k > first && rows[k].Addr == rows[k-1].Addr || rows[k].End || !u.Image.Straight(rows[k].Addr, at) {
+		if k > first && rows[k].Addr == rows[k-1].Addr || rows[k].End {
 			continue
+		}
+		written := false
+		straight := u.Image.straight(rows[k].Addr, at, func(arch *insn.Arch, _ uint64, code []byte) {
+			w, ok := arch.Writes(code)
+			written = written || !ok || w.Registers.Has(register)
+		})
+		if !straight {
+			continue
+		}
+		if !written {
+			break
 		}
 		s := arch.State()
 		u.Image.straight(rows[k].Addr, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })

@@ -83,6 +83,9 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 	slices.SortFunc(x.functions, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.rec, b.rec))
 	})
+	memory := callMemory.Get().(*[]call)
+	defer callMemory.Put(memory)
+	found := (*memory)[:0]
 	end := uint64(0) // functions of a damaged file may overlap
 	for _, f := range x.functions {
 		from := max(f.Lo, end)
@@ -92,16 +95,20 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 		end = f.Hi
 		err := u.Image.View(from, f.Hi-from, func(code []byte) {
 			x.arch.Results.Calls(code, from, func(after int, target uint64) {
-				x.calls = append(x.calls, call{target, from + uint64(after)})
+				found = append(found, call{target, from + uint64(after)})
 			})
 		})
 		if err == nil { // else it is a file with debug information only
 			x.code = append(x.code, dw.Range{Lo: from, Hi: f.Hi})
 		}
 	}
-	slices.SortFunc(x.calls, func(a, b call) int { return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.after, b.after)) })
+	slices.SortFunc(found, func(a, b call) int { return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.after, b.after)) })
+	x.calls, *memory = slices.Clone(found), found
 	return x, nil
 }
+
+// callMemory is memory for the calls of a unit until it is known how many there are.
+var callMemory = sync.Pool{New: func() any { return new([]call) }}
 
 // function returns the function that has an address, if there is one.
 func (x *Unit) function(addr uint64) (f function, ok bool) {

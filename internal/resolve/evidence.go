@@ -67,7 +67,7 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.First
 	case c.Rule == rule.LaterView && (c.Later > 1 || !marked):
 		out.Note = judge.Later
-	case c.Lo < s.At.Addr && !s.U.Img.Code.Padding(c.Lo, s.At.Addr):
+	case c.Lo < s.At.Addr && (c.Viewed || s.At.Addr-c.Lo > maxPadding || !s.U.Img.Code.Padding(c.Lo, s.At.Addr)):
 		out.Note = judge.Before
 	default:
 		out.Note = judge.Here
@@ -91,6 +91,9 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	}
 	return out, err
 }
+
+// maxPadding is how many bytes compilers put before a loop's beginning at most.
+const maxPadding = 64
 
 // converts reports whether a location, or a part of it, is a number that is cut or extended. LLVM writes so what is left of a conversion that it
 // removed, and may have computed fewer bits than that had: those that the rest of the body needs.
