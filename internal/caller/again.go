@@ -117,10 +117,11 @@ func branchesOf(a *insn.Arch) *[256]bool {
 		return known.(*[256]bool)
 	}
 	out := new([256]bool)
+	code := make([]byte, 16)
 	for first := range 256 {
 		for second := 0; second < 256 && !out[first]; second++ {
-			code := [16]byte{byte(first), byte(second)}
-			in, ok := a.Next(code[:])
+			code[0], code[1] = byte(first), byte(second)
+			in, ok := a.Next(code)
 			out[first] = a.Step > 1 || ok && (in.Branches || in.Lost)
 		}
 	}

@@ -53,9 +53,17 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 	if x.arch == nil || u.Image.IsRelocatable() {
 		return x, nil
 	}
+	outside := func(r *index.Rec) bool { return r.Flags&index.Inlined == 0 && r.Flags&index.HasPC != 0 }
+	count := 0
+	for i := range u.Recs {
+		if outside(&u.Recs[i]) {
+			count++
+		}
+	}
+	x.functions, x.code = make([]function, 0, count), make([]dw.Range, 0, count)
 	for i := range u.Recs {
 		r := &u.Recs[i]
-		if r.Flags&index.Inlined != 0 || r.Flags&index.HasPC == 0 {
+		if !outside(r) {
 			continue
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))

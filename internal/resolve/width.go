@@ -52,7 +52,7 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 
 // narrowedValue is narrowed for a number of so many bytes, which may be a piece of what the expression describes.
 func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
-	if size > 1 && negatesByte(l.Expr) || ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
+	if size > 1 && negatesByte(l.Expr) || size == 1 && ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
 		return unclear
 	}
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
