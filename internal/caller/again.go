@@ -77,7 +77,10 @@ const entries = 64
 
 // readJumps returns where jumps of the unit may lead that enter functions, sorted. It looks for one at each byte where an instruction can
 // begin.
-func (x *Unit) readJumps() (all []uint64) {
+func (x *Unit) readJumps() []uint64 {
+	memory := jumpMemory.Get().(*[]uint64)
+	defer jumpMemory.Put(memory)
+	all := (*memory)[:0]
 	step := int(max(x.arch.Step, 1))
 	begins := branchesOf(x.arch)
 	for _, c := range x.code {
@@ -105,8 +108,12 @@ func (x *Unit) readJumps() (all []uint64) {
 		})
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	*memory = all
+	return slices.Clone(slices.Compact(all))
 }
+
+// jumpMemory is memory for the jumps of a unit until it is known how many there are.
+var jumpMemory = sync.Pool{New: func() any { return new([]uint64) }}
 
 // branches are what branchesOf has returned.
 var branches sync.Map

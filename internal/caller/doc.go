@@ -30,6 +30,7 @@ type Unit struct {
 	arch      *insn.Arch
 	code      []dw.Range // of the functions, apart from each other
 	functions []function // by address
+	base      uint64     // below all code that is near the unit's
 	calls     []call     // by target
 	jumpsOnce sync.Once
 	jumps     []uint64 // see jumpsTo
@@ -43,8 +44,8 @@ type function struct {
 	start uint64
 }
 
-// call is a direct call: where it leads, and the address after it.
-type call struct{ target, after uint64 }
+// call is a direct call: where it leads, and the address after it, both from Unit.base.
+type call struct{ target, after uint32 }
 
 // Read reads where a unit's functions are, and what they call. A unit whose code is not decoded has no calls. others returns the unit with
 // the code at an address, or nil.
@@ -91,6 +92,9 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 	slices.SortFunc(x.functions, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.rec, b.rec))
 	})
+	if len(x.functions) > 0 {
+		x.base = x.functions[0].Lo - min(x.functions[0].Lo, 1<<31)
+	}
 	memory := callMemory.Get().(*[]call)
 	defer callMemory.Put(memory)
 	found := (*memory)[:0]
@@ -103,7 +107,10 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 		end = f.Hi
 		err := u.Image.View(from, f.Hi-from, func(code []byte) {
 			x.arch.Results.Calls(code, from, func(after int, target uint64) {
-				found = append(found, call{target, from + uint64(after)})
+				to, back := target-x.base, from+uint64(after)-x.base
+				if to == uint64(uint32(to)) && back == uint64(uint32(back)) { // calls further away are none that are looked for
+					found = append(found, call{uint32(to), uint32(back)})
+				}
 			})
 		})
 		if err == nil { // else it is a file with debug information only
@@ -131,9 +138,13 @@ func (x *Unit) function(addr uint64) (f function, ok bool) {
 
 // called returns where the direct calls of a function return to, by address.
 func (x *Unit) called(start uint64) (after []uint64) {
-	from := sort.Search(len(x.calls), func(i int) bool { return x.calls[i].target >= start })
-	for ; from < len(x.calls) && x.calls[from].target == start; from++ {
-		after = append(after, x.calls[from].after)
+	to := start - x.base
+	if to != uint64(uint32(to)) {
+		return nil
+	}
+	from := sort.Search(len(x.calls), func(i int) bool { return x.calls[i].target >= uint32(to) })
+	for ; from < len(x.calls) && x.calls[from].target == uint32(to); from++ {
+		after = append(after, x.base+uint64(x.calls[from].after))
 	}
 	slices.Sort(after)
 	return slices.Compact(after)
