@@ -109,6 +109,24 @@ func (img *Image) Padding(from, to uint64) bool {
 	}) && !does
 }
 
+// SetBefore reports whether an instruction that ends at a link-time address may set a register: instructions of several lengths may end there.
+func (img *Image) SetBefore(register, at uint64) (sets bool) {
+	const longest = 8 // of those that compute a number from a register
+	arch := insn.For(img.Instructions())
+	if arch == nil || at < longest {
+		return false
+	}
+	_ = img.View(at-longest, longest, func(code []byte) { // at the beginning of a section there is nothing before
+		for n := 1; n <= longest && !sets; n++ {
+			if in, ok := arch.Next(code[longest-n:]); ok && in.Size == n {
+				w, ok := arch.Writes(code[longest-n:])
+				sets = ok && w.Registers.Has(register)
+			}
+		}
+	})
+	return sets
+}
+
 // near is how far before an instruction code is followed that only goes on at the next one, in bytes.
 const near = 48
 

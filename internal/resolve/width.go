@@ -120,7 +120,7 @@ func (ev *Evaluator) masksAll(e *loc.Expr) bool {
 		if found || n.Op != ops.Shl || n.B.Op != ops.Const || n.A.Op != ops.And || n.A.A.Op != ops.Reg || n.A.B.Op != ops.Const {
 			return
 		}
-		if mask := n.A.B.K; n.B.K < 64 && mask>>n.B.K == 0 && mask != 0 {
+		if mask := n.A.B.K; n.B.K < 64 && mask>>n.B.K == 0 && mask != 0 && ev.spot.U.Img.Code.SetBefore(n.A.A.K, ev.spot.At.Addr) {
 			zeros, _, err := ev.spot.U.Body.Near(n.A.A.K, ev.spot.At.Addr)
 			found = err == nil && mask>>zeros == 0
 		}
