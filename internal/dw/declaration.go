@@ -3,6 +3,7 @@ package dw
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -105,7 +106,7 @@ func (u *Unit) declare() (*declarations, error) {
 	base := b.P
 	for {
 		code := b.ULEB()
-		if b.Bad || b.P-base > 1<<32-1 {
+		if b.Bad || uint64(b.P-base) > math.MaxUint32 {
 			return nil, errDeclared
 		}
 		if code == 0 {
