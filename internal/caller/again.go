@@ -81,7 +81,7 @@ func (x *Unit) readJumps() []uint64 {
 	memory := jumpMemory.Get().(*[]uint64)
 	defer jumpMemory.Put(memory)
 	all := (*memory)[:0]
-	step := int(max(x.arch.Step, 1))
+	step := x.arch.Stride()
 	begins := branchesOf(x.arch)
 	for _, c := range x.code {
 		_ = x.u.Image.View(c.Lo, c.Hi-c.Lo, func(code []byte) { // it could be read before
@@ -118,18 +118,21 @@ var jumpMemory = sync.Pool{New: func() any { return new([]uint64) }}
 // branches are what branchesOf has returned.
 var branches sync.Map
 
-// branchesOf returns the bytes with which a branch may begin. Behind a prefix it is found where the prefix ends.
+// branchesOf returns the bytes with which a branch may begin, but for prefixes: what follows them is a branch by itself.
 func branchesOf(a *insn.Arch) *[256]bool {
 	if known, ok := branches.Load(a); ok {
 		return known.(*[256]bool)
 	}
 	out := new([256]bool)
-	code := make([]byte, 16)
+	code := make([]byte, 17)
+	branch := func(code []byte) bool {
+		in, ok := a.Next(code)
+		return ok && (in.Branches || in.Lost)
+	}
 	for first := range 256 {
 		for second := 0; second < 256 && !out[first]; second++ {
 			code[0], code[1] = byte(first), byte(second)
-			in, ok := a.Next(code)
-			out[first] = a.Step > 1 || ok && (in.Branches || in.Lost)
+			out[first] = a.Stride() > 1 || branch(code[:16]) && !branch(code[1:])
 		}
 	}
 	branches.Store(a, out)

@@ -276,7 +276,7 @@ func (x *engine) pointsElsewhere(op *operation, m Slot) bool {
 
 // endsWithStore tests whether the last instruction in code stores a slot.
 func (x *engine) endsWithStore(code []byte, m Slot) bool {
-	step := x.arch.step()
+	step := x.arch.Stride()
 	for size := step; size <= min(maxX86, len(code)); size += step {
 		last := code[len(code)-size:]
 		if in, ok := x.next(last); !ok || in.Size != size {
@@ -289,11 +289,11 @@ func (x *engine) endsWithStore(code []byte, m Slot) bool {
 	return false
 }
 
-// step returns of what number of bytes the sizes of instructions are multiples.
-func (a *Arch) step() int { return int(max(a.Fixed, a.Step, 1)) }
+// Stride returns of what number of bytes the sizes of instructions are multiples.
+func (a *Arch) Stride() int { return int(max(a.Fixed, a.Step, 1)) }
 
 func (x *engine) calls(code []byte, addr uint64, visit func(after int, target uint64)) {
-	step := x.arch.step()
+	step := x.arch.Stride()
 	for i := 0; i+step <= len(code); i += step {
 		in, ok := x.next(code[i:])
 		if !ok || !in.Call {

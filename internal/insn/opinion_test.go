@@ -162,7 +162,7 @@ func TestSecondOpinion(t *testing.T) {
 			for at := 0; at < min(len(code), most) && wrong < 20; {
 				in, ok := tt.arch.Next(code[at:])
 				if !ok {
-					at += tt.arch.step()
+					at += tt.arch.Stride()
 					continue
 				}
 				text := code[at : at+in.Size]

@@ -33,7 +33,7 @@ func benchmark(b *testing.B, ask func(a *Arch, code []byte)) {
 		for at := 0; at < len(code); {
 			in, ok := a.Next(code[at:])
 			if !ok {
-				at += a.step()
+				at += a.Stride()
 				continue
 			}
 			if ask != nil {

@@ -35,27 +35,26 @@ func (u *Unit) Choose(list, views dw.Value, at Place, first bool) (Chosen, error
 	addr, view := at.Addr, at.View
 	var exact, later, fallback Chosen
 	seen, viewed := false, false
-	var before Chosen
+	var before dw.LocEntry
 	l := u.Locations(list, views)
-	for e := (dw.LocEntry{}); exact.Rule == rule.None && l.Next(&e); {
-		c := Chosen{Expr: e.Expr, Off: e.Off, Lo: e.Lo, Hi: e.Hi}
+	for e := (dw.LocEntry{}); exact.Rule == rule.None && l.Next(&e); before = e {
 		seen, viewed = seen || !e.Default, viewed || e.Viewed
 		switch {
 		case e.Default:
-			fallback, fallback.Rule = c, rule.Default
+			fallback = chosen(&e, rule.Default)
 		case !e.Viewed:
 			if first && e.Lo == addr && e.Hi == addr {
-				exact, exact.Rule = c, rule.First
+				exact = chosen(&e, rule.First)
 			} else if addr >= e.Lo && addr < e.Hi {
-				exact, exact.Rule = c, rule.Address
+				exact = chosen(&e, rule.Address)
 			}
 		case (e.Lo < addr || e.Lo == addr && e.VLo <= view) && (addr < e.Hi || addr == e.Hi && view < e.VHi):
-			exact, exact.Rule = c, rule.View
+			exact = chosen(&e, rule.View)
 			exact.Changed = before.Expr != nil && before.Lo == e.Lo && before.Hi == e.Lo && !bytes.Equal(before.Expr, e.Expr)
 		case e.Lo == addr && e.VLo >= view && e.Hi >= e.Lo && later.Rule == rule.None:
-			later, later.Rule, later.Later = c, rule.LaterView, e.VLo-view
+			later = chosen(&e, rule.LaterView)
+			later.Later = e.VLo - view
 		}
-		before = c
 	}
 	if l.Err != nil {
 		return Chosen{}, l.Err
@@ -69,4 +68,8 @@ func (u *Unit) Choose(list, views dw.Value, at Place, first bool) (Chosen, error
 	}
 	out.Sec, out.Others, out.Viewed = l.Section, seen, viewed
 	return out, nil
+}
+
+func chosen(e *dw.LocEntry, by loc.Rule) Chosen {
+	return Chosen{Expr: e.Expr, Off: e.Off, Lo: e.Lo, Hi: e.Hi, Rule: by}
 }
