@@ -45,9 +45,10 @@ const followed = 32
 // passages follows each block on its own.
 func (c *Code) passages() []passage {
 	out := make([]passage, len(c.graph.Blocks))
+	s := c.arch.State()
 	for b := range out {
 		block, p := &c.graph.Blocks[b], &out[b]
-		s := c.arch.State()
+		s.Restart()
 		for n := block.First; n < block.Last; n++ {
 			s.Step(c.graph.Bytes(n), c.graph.Insns[n].Addr)
 		}

@@ -15,6 +15,9 @@ func NewState(t *Trace, step func(t *Trace, code []byte, addr uint64) Condition)
 	return &State{t, int32(len(t.Symbols)), step}
 }
 
+// Restart makes the state again what [NewState] returned.
+func (s *State) Restart() { s.t.Restart() }
+
 // Step follows the first instruction in code, which is at addr and goes on at the next one.
 func (s *State) Step(code []byte, addr uint64) { s.step(s.t, code, addr) }
 

@@ -46,31 +46,56 @@ const (
 
 // New returns the state where a path begins, of a processor of which some registers point into the frame, and all have so many bits.
 func New(frame Registers, bits uint8) *Trace {
-	t := &Trace{frame: frame, bits: bits, spills: make(map[Value]Value), Symbols: make([]Symbol, 1), index: make(map[Symbol]int32), known: make(map[int32]Limits), memory: make(map[place]Value), Decided: make(map[int32]Decision)}
+	t := &Trace{frame: frame, bits: bits, spills: make(map[Value]Value), index: make(map[Symbol]int32), known: make(map[int32]Limits), memory: make(map[place]Value), Decided: make(map[int32]Decision)}
+	t.Symbols = make([]Symbol, 0, 2*len(t.Regs))
+	t.begin()
+	return t
+}
+
+// begin makes the symbols of the registers, which are the first ones.
+func (t *Trace) begin() {
+	t.Symbols = append(t.Symbols, Symbol{})
 	for i := range t.Regs {
-		t.Regs[i] = t.Symbol(Symbol{Kind: InputRegister, Which: int32(i)})
-		if bits == 32 {
+		t.Regs[i] = t.add(Symbol{Kind: InputRegister, Which: int32(i)})
+		if t.bits == 32 {
 			t.known[t.Regs[i].Single()] = Limits{0, Mask(32), true}
 		}
 	}
 	t.Far = t.Unknown()
-	return t
+}
+
+// Restart makes the state again what New returns, in the same memory.
+func (t *Trace) Restart() {
+	clear(t.spills)
+	clear(t.index)
+	clear(t.known)
+	clear(t.memory)
+	clear(t.Decided)
+	*t = Trace{frame: t.frame, bits: t.bits, spills: t.spills, Symbols: t.Symbols[:0], index: t.index, known: t.known, memory: t.memory, Decided: t.Decided}
+	t.begin()
 }
 
 // Symbol returns a symbol as a value.
 func (t *Trace) Symbol(s Symbol) Value {
-	id, ok := t.index[s]
-	if !ok {
-		id = int32(len(t.Symbols))
-		t.Symbols = append(t.Symbols, s)
-		t.index[s] = id
+	if s.Kind == InputRegister && s.Which >= 0 && int(s.Which) < len(t.Regs) {
+		return Value{Terms: [2]Term{{1 + s.Which, 1}}} // as begin has made them
 	}
-	return Value{Terms: [2]Term{{id, 1}}}
+	if id, ok := t.index[s]; ok {
+		return Value{Terms: [2]Term{{id, 1}}}
+	}
+	t.index[s] = int32(len(t.Symbols))
+	return t.add(s)
+}
+
+// add returns a symbol that no other one is equal to.
+func (t *Trace) add(s Symbol) Value {
+	t.Symbols = append(t.Symbols, s)
+	return Value{Terms: [2]Term{{int32(len(t.Symbols) - 1), 1}}}
 }
 
 // Unknown returns a number of its own.
 func (t *Trace) Unknown() Value {
-	return t.Symbol(Symbol{Kind: UnknownNumber, Which: int32(len(t.Symbols))})
+	return t.add(Symbol{Kind: UnknownNumber, Which: int32(len(t.Symbols))})
 }
 
 // UpTo returns an unknown number that some operation limits.
@@ -100,12 +125,12 @@ func (t *Trace) LoseAll() {
 func (t *Trace) Call(lost, results Registers) {
 	for i := range t.Regs {
 		if lost.Has(uint64(i)) {
-			t.Regs[i] = t.Symbol(Symbol{Kind: ReturnedNumber, Which: int32(len(t.Symbols))})
+			t.Regs[i] = t.add(Symbol{Kind: ReturnedNumber, Which: int32(len(t.Symbols))})
 		}
 	}
 	for i := range t.Regs {
 		if results.Has(uint64(i)) {
-			t.Regs[i] = t.Symbol(Symbol{Kind: calledNumber, Which: int32(len(t.Symbols))})
+			t.Regs[i] = t.add(Symbol{Kind: calledNumber, Which: int32(len(t.Symbols))})
 		}
 	}
 	t.Forget()
