@@ -119,6 +119,10 @@ func exampleWords(t *testing.T, line string) []string {
 			return []string{"--version"} // no kernel has the section; package coverage has the test
 		case "object":
 			return []string{"--version"} // its script, and examples/libbpf
+		case "filter.bpf.o":
+			out = append(out, "vfs_read file count")
+		case "/srv/packs", "all.packs":
+			out = append(out, "vmlinux.pack")
 		case "verify", "trace", "stat", "record":
 			return traced(words)
 		default:

@@ -97,7 +97,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
 	if len(expanded.Definitions) == 0 {
-		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", o.object)
+		return fmt.Errorf("%s: %w", o.object, errNoDefinition)
 	}
 	var plans []*plan.Plan
 	for _, name := range slices.Sorted(maps.Keys(expanded.Definitions)) {

@@ -12,9 +12,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
-// open opens an image. typesOf, if not nil, is the image to take types from that this one
-// only declares.
-func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
+// imageOptions returns how images are opened. typesOf, if not nil, is the image to take types from that
+// one only declares.
+func (s *settings) imageOptions(typesOf *dwarfloc.Image) dwarfloc.Options {
 	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug, Partial: true, KernelTypes: instances.KernelTypes}
 	if !s.noCache {
 		dir, chosen := userCache()
@@ -29,6 +29,12 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 	if screen.OnTerminal() {
 		o.Progress = screen.Progress("reading", progressbar.OptionShowBytes(true))
 	}
+	return o
+}
+
+// open opens an image. typesOf is as for imageOptions.
+func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
+	o := s.imageOptions(typesOf)
 	img, err := (*dwarfloc.Image)(nil), error(nil)
 	if d := s.archived[path]; d != nil {
 		img, err = dwarfloc.FromBytes(path, d, &o)

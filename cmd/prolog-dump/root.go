@@ -85,7 +85,7 @@ name of a command must be escaped: '\trace x'. Each definition is one argument: 
 
 Exit status:
     0    all went well
-    1    an error, or the answer of a check is no: verify, coverage --diff
+    1    an error, or the answer of a check is no: verify, check, coverage --diff
     2    a usage error: an unknown command, flag or argument
     130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
 
@@ -116,7 +116,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	}
 	s.use(cmd, planFormats, showFlags...)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(showCommand(s), headerCommand(s), objectCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s),
+	cmd.AddCommand(showCommand(s), headerCommand(s), objectCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), checkCommand(s), btfInlineCommand(s),
 		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s),
 		completionCommand(s), manCommand(s), completeCommand(),
 		&cobra.Command{Use: endprobes.Verb + " N", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return endprobes.Serve(args[0]) }})

@@ -2,6 +2,7 @@
 package elfnote
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 )
@@ -17,23 +18,38 @@ const maxBuildID = 64
 // with the owner "GNU" and the type NT_GNU_BUILD_ID (System V gABI, "Note Section"), of at most 64 bytes:
 // it names files, and is printed.
 func BuildID(notes []byte, order binary.ByteOrder) string {
+	return hex.EncodeToString(find(notes, order, "GNU\x00", ntGNUBuildID, func(d []byte) bool { return len(d) > 0 && len(d) <= maxBuildID }))
+}
+
+// buildSalt is LINUX_ELFNOTE_BUILD_SALT of include/linux/build-salt.h.
+const buildSalt = 0x100
+
+// BuildSalt returns the text that a kernel's configuration sets so that no two have one build ID, or "". It is the release in kernels
+// of Debian and Fedora.
+func BuildSalt(notes []byte, order binary.ByteOrder) string {
+	d := find(notes, order, "Linux\x00", buildSalt, func(d []byte) bool { return len(d) > 1 })
+	return string(bytes.TrimRight(d, "\x00"))
+}
+
+// find returns the contents of the first note of an owner and type that is good, or nil.
+func find(notes []byte, order binary.ByteOrder, owner string, kind uint32, good func(desc []byte) bool) []byte {
 	const headerSize = 12
 	for len(notes) >= headerSize {
-		nameSize, descSize, kind := order.Uint32(notes), order.Uint32(notes[4:]), order.Uint32(notes[8:])
+		nameSize, descSize, is := order.Uint32(notes), order.Uint32(notes[4:]), order.Uint32(notes[8:])
 		name, rest, ok := field(notes[headerSize:], nameSize)
 		if !ok {
-			return ""
+			return nil
 		}
 		desc, rest, ok := field(rest, descSize)
 		if !ok {
-			return ""
+			return nil
 		}
-		if kind == ntGNUBuildID && string(name) == "GNU\x00" && len(desc) > 0 && len(desc) <= maxBuildID {
-			return hex.EncodeToString(desc)
+		if is == kind && string(name) == owner && good(desc) {
+			return desc
 		}
 		notes = rest
 	}
-	return ""
+	return nil
 }
 
 // field splits off n bytes, which are padded to a multiple of 4.

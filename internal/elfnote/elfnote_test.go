@@ -31,3 +31,20 @@ func TestBuildID(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildSalt: it is the text of the kernel's own note.
+func TestBuildSalt(t *testing.T) {
+	salt := note("Linux", 0x100, 16)
+	copy(salt[len(salt)-16:], "6.1.0-56-amd64\x00\x00")
+	for _, tt := range []struct {
+		notes []byte
+		want  string
+	}{
+		{nil, ""}, {salt, "6.1.0-56-amd64"}, {append(note("Linux", 0x101, 4), salt...), "6.1.0-56-amd64"}, {note("Linux", 0x100, 1), ""},
+		{note("GNU", 0x100, 4), ""}, {salt[:len(salt)-4], ""},
+	} {
+		if got := BuildSalt(tt.notes, binary.LittleEndian); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

@@ -9,21 +9,32 @@ import (
 
 // Names returns the names of all functions that have a site, sorted, without duplicates.
 func (f *File) Names() ([]string, error) {
-	return f.namesOf(func(s *session, id int) (string, error) { return s.textOf(s.nameText(id)) })
+	return f.namesOf(func(_ *session, _ int, name string) (string, error) { return name, nil })
 }
 
-// QualifiedNames is Names with the names as people write them.
+// QualifiedNames is Names with the names as people write them. They are kept: who asks for a function that is not there is told the
+// nearest ones, and may ask for many.
 func (f *File) QualifiedNames() ([]string, error) {
-	return f.namesOf(func(s *session, id int) (string, error) {
-		x, err := s.describe(id)
-		if err != nil {
-			return "", err
+	f.qualified.Lock()
+	defer f.qualified.Unlock()
+	if f.qualified.names != nil {
+		return slices.Clone(f.qualified.names), nil
+	}
+	out, err := f.namesOf(func(s *session, id int, name string) (string, error) {
+		x, err := s.function(id)
+		if err != nil || x.qualified == noText {
+			return name, err
 		}
-		return x.Qualified, nil
+		return s.textOf(x.qualified)
 	})
+	if err != nil {
+		return nil, err
+	}
+	f.qualified.names = out
+	return slices.Clone(out), nil
 }
 
-func (f *File) namesOf(of func(s *session, id int) (string, error)) ([]string, error) {
+func (f *File) namesOf(of func(s *session, id int, name string) (string, error)) ([]string, error) {
 	has := make([]atomic.Bool, f.funs)
 	err := f.eachBlock(func(int) bool { return true }, func(_ int, _ *session, _ int, b *readBlock) error {
 		for i := range b.nodes {
@@ -36,6 +47,14 @@ func (f *File) namesOf(of func(s *session, id int) (string, error)) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for g := range groups(f.parts[partNames].N) {
+		all, err := f.texts(partNames, g)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, all...)
+	}
 	s, err := f.session()
 	if err != nil {
 		return nil, err
@@ -43,13 +62,14 @@ func (f *File) namesOf(of func(s *session, id int) (string, error)) ([]string, e
 	defer s.end()
 	var out []string
 	for id := range has {
-		if has[id].Load() {
-			n, err := of(s, id)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, n)
+		if !has[id].Load() {
+			continue
 		}
+		n, err := of(s, id, names[s.names[id]])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

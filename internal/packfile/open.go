@@ -28,6 +28,11 @@ type File struct {
 	cache atomic.Pointer[functions]
 	kept  keptBlocks
 
+	qualified struct { // see QualifiedNames
+		sync.Mutex
+		names []string
+	}
+
 	mu   sync.Mutex
 	idle []*session
 
