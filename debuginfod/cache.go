@@ -19,6 +19,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -48,6 +49,7 @@ type entry struct{ dir, buildID, name string }
 const (
 	debugInfo  = "debuginfo"
 	executable = "executable"
+	packed     = "pack"
 )
 
 func (e *entry) path() string { return filepath.Join(e.dir, e.buildID, e.name) }
@@ -118,7 +120,7 @@ func (e *entry) checkKept() error {
 // check returns an error for a file that is not the entry's: another build's, or no such file at all, as a page for people that
 // a proxy sends in its place.
 func (e *entry) check(f *os.File) error {
-	if e.name != debugInfo && e.name != executable {
+	if e.name != debugInfo && e.name != executable && e.name != packed {
 		// A section has no build ID.
 		begin := make([]byte, 512)
 		n, err := f.ReadAt(begin, 0)
@@ -137,6 +139,9 @@ func (e *entry) check(f *os.File) error {
 	if id := buildIDOf(file); id != e.buildID {
 		return fmt.Errorf("its build ID is %s", cmp.Or(id, "none"))
 	}
+	if e.name == packed {
+		return nil // whoever reads it checks each part that it reads
+	}
 	debug := slices.ContainsFunc(file.Sections, func(s *elf.Section) bool {
 		return s.Type != elf.SHT_NOBITS && (strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_"))
 	})
@@ -144,6 +149,29 @@ func (e *entry) check(f *os.File) error {
 		return errors.New("it has no debug information")
 	}
 	return nil
+}
+
+// checkPack returns an error for a new file that is to be a pack and is none, or damaged.
+func (e *entry) checkPack(f *os.File) error {
+	if e.name != packed {
+		return nil
+	}
+	m, err := mapping.Open(f.Name())
+	if err != nil {
+		return err
+	}
+	err = mapping.Guard(func() error {
+		section, err := packfile.Find(m.Data, packed)
+		if err != nil {
+			return err
+		}
+		p, err := packfile.Open(section, packed)
+		if err != nil {
+			return err
+		}
+		return p.CheckFile(m.Data)
+	})
+	return errors.Join(err, m.Close())
 }
 
 // buildIDOf returns a file's build ID, from its sections or, if it has none, its segments.
@@ -207,7 +235,7 @@ func (e *entry) store(a *answer) (string, error) {
 		return "", err
 	}
 	if err = a.copyTo(f); err == nil {
-		if err = e.check(f); err != nil {
+		if err = errors.Join(e.check(f), e.checkPack(f)); err != nil {
 			err = fmt.Errorf("%s: what it sends is not the file: %w", terminal.Text(a.url), err)
 		}
 	}

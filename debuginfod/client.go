@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ var ErrNotFound error = notFound{}
 
 type notFound struct{}
 
-func (notFound) Error() string   { return "no debuginfod server has it" }
+func (notFound) Error() string   { return "no server has it" }
 func (notFound) Is(e error) bool { return e == fs.ErrNotExist }
 
 // Client fetches files from servers. Several goroutines may use it at once. Its fields must not
@@ -57,15 +58,29 @@ const (
 // server. It reads DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME,
 // DEBUGINFOD_MAXSIZE and DEBUGINFOD_HEADERS_FILE. The error names the variable that is wrong.
 func FromEnvironment() (*Client, error) {
-	c := new(Client)
+	var urls []string
 	for _, u := range strings.Fields(os.Getenv("DEBUGINFOD_URLS")) {
 		if !strings.HasPrefix(u, "ima:") { // policies for signatures, of elfutils 0.192
-			c.URLs = append(c.URLs, u)
+			urls = append(urls, u)
 		}
 	}
-	if len(c.URLs) == 0 {
+	return fromEnvironment(urls, "DEBUGINFOD_HEADERS_FILE")
+}
+
+// PacksFromEnvironment is FromEnvironment for servers of packs, which Client.Pack asks: those with the given URLs and those that PACK_URLS
+// names. They are sent the headers of PACK_HEADERS_FILE, and not those of DEBUGINFOD_HEADERS_FILE, which may be secrets of other servers;
+// limits and the cache are the same. Any server of static files will do: the file is BASE/buildid/BUILDID/pack, as "pack write --out-dir"
+// lays packs out.
+func PacksFromEnvironment(urls ...string) (*Client, error) {
+	return fromEnvironment(append(slices.Clip(urls), strings.Fields(os.Getenv("PACK_URLS"))...), "PACK_HEADERS_FILE")
+}
+
+// fromEnvironment returns a client for servers, or nil if there are none. headers is the variable that names a file with headers for them.
+func fromEnvironment(urls []string, headers string) (*Client, error) {
+	if len(urls) == 0 {
 		return nil, nil
 	}
+	c := &Client{URLs: urls}
 	var err error
 	if c.Dir, err = cacheDir(); err != nil {
 		return nil, err
@@ -80,9 +95,9 @@ func FromEnvironment() (*Client, error) {
 	if c.MaxSize, err = number("DEBUGINFOD_MAXSIZE"); err != nil {
 		return nil, err
 	}
-	if path := os.Getenv("DEBUGINFOD_HEADERS_FILE"); path != "" {
+	if path := os.Getenv(headers); path != "" {
 		if c.Header, err = readHeaders(path); err != nil {
-			return nil, fmt.Errorf("DEBUGINFOD_HEADERS_FILE: %w", err)
+			return nil, fmt.Errorf("%s: %w", headers, err)
 		}
 	}
 	return c, nil
@@ -141,6 +156,12 @@ func (c *Client) Section(ctx context.Context, buildID, name string) (path string
 		return "", fmt.Errorf("section %q: a section's name is needed", name)
 	}
 	return c.find(ctx, buildID, "section/"+url.PathEscape(name), "section-"+name)
+}
+
+// Pack returns the path of a build's pack: see package pack, and PacksFromEnvironment. All of it is checked once it is there; what
+// it says is its server's word.
+func (c *Client) Pack(ctx context.Context, buildID string) (path string, err error) {
+	return c.find(ctx, buildID, packed, packed)
 }
 
 // Finder returns DebugInfo as dwarfloc.Options.FindDebug wants it. A nil client finds nothing.

@@ -128,7 +128,7 @@ func TestServers(t *testing.T) {
 		}
 	}
 	for want, urls := range map[string][]string{
-		"no debuginfod server has it":           {none, none},
+		"no server has it":                      {none, none},
 		"500 Internal Server Error":             {none, broken},
 		"the server does not go on sending":     {silent},
 		"begins with http:// or https://":       {"file:///etc"},
@@ -140,7 +140,7 @@ func TestServers(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) && !strings.HasPrefix(want, "begins") || !strings.Contains(err.Error(), buildID) {
 			t.Errorf("%s: %v, want %s", urls, err, want)
 		}
-		if is := errors.Is(err, debuginfod.ErrNotFound); is != strings.HasPrefix(want, "no debuginfod") || is != errors.Is(err, fs.ErrNotExist) {
+		if is := errors.Is(err, debuginfod.ErrNotFound); is != strings.HasPrefix(want, "no server has") || is != errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v: ErrNotFound %v", urls, err, is)
 		}
 	}

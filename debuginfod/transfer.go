@@ -135,7 +135,7 @@ func (c *Client) askOne(all context.Context, base, what string) (_ *answer, err 
 		a.timeout = defaultTimeout
 	}
 	slow := time.AfterFunc(a.timeout, func() { cancel(errSlow) })
-	resp, err := (&http.Client{Transport: c.Transport}).Do(req)
+	resp, err := (&http.Client{Transport: c.Transport, CheckRedirect: c.redirected}).Do(req)
 	slow.Stop()
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -154,6 +154,25 @@ func (c *Client) askOne(all context.Context, base, what string) (_ *answer, err 
 	}
 	a.body, a.size = resp.Body, max(resp.ContentLength, 0)
 	return a, nil
+}
+
+// maxRedirects is how often an answer may lead elsewhere.
+const maxRedirects = 10
+
+// redirected decides whether a server's answer may lead elsewhere: not from an encrypted connection to an open one. Another server does not
+// get the headers, which may have the secrets of this one.
+func (c *Client) redirected(req *http.Request, via []*http.Request) error {
+	switch first := via[0].URL; {
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	case first.Scheme == "https" && req.URL.Scheme != "https":
+		return fmt.Errorf("it leads from https to %s", terminal.Text(req.URL.String()))
+	case first.Host != req.URL.Host:
+		for name := range c.Header {
+			req.Header.Del(name)
+		}
+	}
+	return nil
 }
 
 // cause returns why a transfer has failed: if it was ended, by what.

@@ -39,6 +39,11 @@ func (s *settings) begin(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if has("pack-url") {
+		if err := s.usePackServers(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	onScreen := screen.StdoutTerminal() && s.output == ""
 	if has("color") {
 		var err error

@@ -27,6 +27,19 @@ func (s *settings) useDebuginfod(ctx context.Context) error {
 	return nil
 }
 
+// usePackServers fetches packs that are not installed, if a flag or the environment names servers.
+func (s *settings) usePackServers(ctx context.Context) error {
+	c, err := debuginfod.PacksFromEnvironment(s.packURLs...)
+	if err != nil || c == nil {
+		return err
+	}
+	if screen.OnTerminal() {
+		c.Progress = screen.Progress("downloading", progressbar.OptionShowBytes(true))
+	}
+	s.fetchPack = func(buildID string) (string, error) { return c.Pack(ctx, buildID) }
+	return nil
+}
+
 // fetch returns the file with a build's debug information from a server. missing is why it is needed.
 func (s *settings) fetch(buildID string, missing error) (string, error) {
 	if s.findDebug == nil || buildID == "" {

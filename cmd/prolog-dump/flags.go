@@ -72,6 +72,9 @@ var sharedFlags = []flag{
 	{"pack-dir", func(f *pflag.FlagSet, s *settings) {
 		f.StringArrayVar(&s.packDirs, "pack-dir", nil, "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
 	}, nil},
+	{"pack-url", func(f *pflag.FlagSet, s *settings) {
+		f.StringArrayVar(&s.packURLs, "pack-url", nil, "server of packs, as pack write --out-dir lays them out, to ask by build ID for what no directory has, before those of PACK_URLS; may be repeated")
+	}, nil},
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
 		f.StringArrayVar(&s.debugDirs, "debug-dir", nil, "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
@@ -109,7 +112,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "debug-dir", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "pack-url", "debug-dir", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "doubt", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

@@ -164,9 +164,18 @@ func (s *settings) elsewhere(buildID string, missing error) (string, error) {
 	return s.fetch(buildID, missing)
 }
 
-// findPack returns what open takes for the pack of a build, alone or in an archive, or "" if there is none.
+// findPack returns what open takes for the pack of a build, alone, in an archive or from a server, or "" if there is none.
 func (s *settings) findPack(buildID string) string {
 	path, archived, err := pack.Find(buildID, s.allPackDirs())
+	if err != nil && s.fetchPack != nil && buildID != "" {
+		found, failed := s.fetchPack(buildID)
+		switch {
+		case failed == nil:
+			return found
+		case !errors.Is(failed, fs.ErrNotExist):
+			s.warnOnce(failed.Error())
+		}
+	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.warnOnce(err.Error())

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/fleet"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
@@ -35,24 +36,34 @@ runs: with --no-types they are left out, and taken from there.`,
 }
 
 func packWriteCommand(s *settings) *cobra.Command {
-	var path string
+	var path, dir string
 	var noTypes, stats bool
 	cmd := &cobra.Command{
-		Use:   "write -o FILE IMAGE [PATTERN...]",
+		Use:   "write -o FILE|--out-dir DIR IMAGE [PATTERN...]",
 		Short: "Write a pack of an image",
+		Long: `write writes the pack of an image, into a file or, with --out-dir, where a server of
+static files finds it by build ID: DIR/buildid/BUILDID/pack. There it also writes
+DIR/index.jsonl, which lists all packs that are in DIR, a line of JSON each; several
+processes may write into one directory at once. --pack-url and PACK_URLS name such a
+server to the commands that need packs.`,
 		Example: `  prolog-dump pack write -o vmlinux.pack vmlinux
+  prolog-dump pack write --out-dir packs vmlinux
   prolog-dump pack write -o server.pack -x ./server 'walk*'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			image, names, err := s.imageOf(args)
 			if err != nil {
 				return err
 			}
-			return buffered(cmd, func(w io.Writer) error { return s.writePack(cmd.Context(), w, image, names, path, noTypes, stats) })
+			if path != "" && dir != "" {
+				return usagef("-o names a file, and --out-dir a directory for it: one is enough")
+			}
+			return buffered(cmd, func(w io.Writer) error { return s.writePack(cmd.Context(), w, image, names, path, dir, noTypes, stats) })
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
 	f := cmd.Flags()
 	f.StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
+	f.StringVar(&dir, "out-dir", "", "a directory with packs by build ID, for a server of files")
 	f.BoolVar(&noTypes, "no-types", false, "leave out the types that the running kernel has")
 	f.BoolVar(&stats, "stats", false, "print how many bytes each part has")
 	return cmd
@@ -134,7 +145,7 @@ type packJSON struct {
 	*pack.Summary
 }
 
-func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path string, noTypes, stats bool) error {
+func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path, dir string, noTypes, stats bool) error {
 	collectAt(gcCoverage)
 	po := pack.Options{NoTypes: noTypes}
 	var list patterns
@@ -154,7 +165,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	}
 	po.Progress = screen.Counting("reading sites")
 	var sum *pack.Summary
-	err = replace("pack", path, func(f io.Writer) (err error) {
+	write := func(f io.Writer) (err error) {
 		if sum, err = pack.Write(ctx, img, po, f); err == nil && sum.Sites == 0 {
 			err = fmt.Errorf("%s: no function matches, and so there is nothing to pack", image)
 		}
@@ -162,7 +173,12 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 			err = img.Changed()
 		}
 		return err
-	})
+	}
+	if dir != "" {
+		path, err = fleet.WriteInTree(dir, img, write)
+	} else {
+		err = replace("pack", path, write)
+	}
 	if err != nil {
 		return err
 	}

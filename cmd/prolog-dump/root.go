@@ -42,7 +42,9 @@ type settings struct {
 	quiet     bool            // of what it does; errors and warnings are printed
 	verbose   bool            // which sites have probes, and where the arguments are
 	packDirs  []string
-	archived  map[string][]byte // packs in archives, by what stands for their paths
+	packURLs  []string
+	fetchPack func(buildID string) (path string, err error) // nil without servers
+	archived  map[string][]byte                             // packs in archives, by what stands for their paths
 	debugDirs []string
 	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 
