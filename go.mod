@@ -14,6 +14,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/ulikunitz/xz v0.5.17
+	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/arch v0.30.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.44.0
