@@ -56,6 +56,7 @@ type exporter struct {
 	module    string // of the kernel, or ""
 	base      string // symbol that addresses of a kernel are relative to, or ""
 	baseAddr  uint64
+	stext     uint64 // link-time address of _stext, or 0
 	ambiguous map[string]bool
 }
 
@@ -85,6 +86,7 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 		if err != nil {
 			return nil, err
 		}
+		x.stext = marks["_stext"]
 		for _, name := range []string{"_text", "_stext"} {
 			if addr, ok := marks[name]; ok {
 				x.base, x.baseAddr = name, addr

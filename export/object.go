@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,17 +23,18 @@ import (
 // path is that of the file that will be probed.
 //
 // Each such program becomes a function, PROGRAM_user, that a new program of its name calls: that runs the prologue of the probe that fired,
-// by the attach cookie. It is in the section "uprobe" or "kprobe". Two variables of the map .rodata.sites say where it is to be attached:
+// by the attach cookie. It is in the section "uprobe" or "kprobe". Variables of the map .rodata.sites say where it is to be attached:
 //
 //	const struct { unsigned long long offset, cookie; unsigned int flags, number; char where[64]; } sites_PROGRAM[];
-//	const struct { char build_id[48]; char path[272]; } image_PROGRAM[1];
+//	const struct { char build_id[48]; char path[272]; unsigned long long stext; } image_PROGRAM[1];
+//	const struct { unsigned long long address; } addresses_PROGRAM[];
 //
 // offset is that of the probe in the file, in bytes, and where describes the site; in a kernel where is a symbol, and offset from its
 // address. flags has 1 for a return probe, and 2 for a site that may be hit without a run beginning. number is the site's in the plan. Sites
-// without a program are not there.
+// without a program are not there. stext is the link-time address of the kernel's symbol _stext. addresses_PROGRAM is there if prologues read
+// link-time addresses of a kernel: before the object is loaded, the distance of the running kernel's _stext from stext is added to each.
 //
-// The errors name the program. They are about the object (it must have BTF, little-endian), about a prologue that holds an address of the
-// kernel, which moves, a record that does not fit on the stack, an image without a build ID, a module, or planOf's.
+// The errors name the program. They are about the object (it must have BTF, little-endian), about a record that does not fit on the stack, an image without a build ID, a module, or planOf's.
 func Object(w io.Writer, object []byte, planOf func(program string, d *probe.Definition) (*plan.Plan, Options, error)) error {
 	o, err := bpfobject.Read(object)
 	if err != nil {
@@ -74,16 +76,24 @@ func replace(o *bpfobject.Object, name, section string, planOf func(string, *pro
 	if err := x.placed(); err != nil {
 		return err
 	}
-	code, call, err := x.dispatch()
+	var moving addresses
+	code, err := x.dispatch(&moving)
 	if err != nil {
 		return err
 	}
-	to := "uprobe"
+	code.Section, code.Line = "uprobe", "prologues of "+d.String()
 	if options.Kernel {
-		to = "kprobe"
+		code.Section = "kprobe"
 	}
-	if err := o.Replace(name, to, code, call, "prologues of "+d.String()); err != nil {
+	if err := o.Replace(name, code); err != nil {
 		return err
+	}
+	if len(moving) > 0 {
+		var b []byte
+		for _, address := range moving {
+			b = binary.LittleEndian.AppendUint64(b, address)
+		}
+		o.Table(addressTable+"_"+name, []bpfobject.Field{{Name: "address", Size: 8}}, b)
 	}
 	table, err := x.siteTable()
 	if err != nil {
@@ -97,7 +107,10 @@ func replace(o *bpfobject.Object, name, section string, planOf func(string, *pro
 	if !options.Kernel {
 		copy(image[buildIDBytes:], x.o.Path)
 	}
-	o.Table("image_"+name, []bpfobject.Field{{Name: "build_id", Size: buildIDBytes, Text: true}, {Name: "path", Size: pathBytes, Text: true}}, image)
+	image = binary.LittleEndian.AppendUint64(image, x.stext)
+	o.Table("image_"+name, []bpfobject.Field{
+		{Name: "build_id", Size: buildIDBytes, Text: true}, {Name: "path", Size: pathBytes, Text: true}, {Name: "stext", Size: 8},
+	}, image)
 	return p.Image.Changed()
 }
 
@@ -129,42 +142,52 @@ func (x *exporter) placed() error {
 	return nil
 }
 
-// dispatch returns the code that runs the prologue of a cookie and calls the user's function, and the offset of that call.
-func (x *exporter) dispatch() (code []byte, call int, err error) {
+// dispatch returns the code that runs the prologue of a cookie and calls the user's function.
+func (x *exporter) dispatch(moving *addresses) (*bpfobject.Code, error) {
 	p := x.p
 	if p.NumProbes() == 0 {
-		return nil, 0, p.Nothing()
+		return nil, p.Nothing()
 	}
 	if len(p.Instances) > choice.MaxPrologues {
-		return nil, 0, fmt.Errorf("%d prologues: one program has %d at most", len(p.Instances), choice.MaxPrologues)
+		return nil, fmt.Errorf("%d prologues: one program has %d at most", len(p.Instances), choice.MaxPrologues)
 	}
 	all := make([]asm.Instructions, len(p.Instances))
 	for i := range p.Instances {
 		in := &p.Instances[i]
 		switch {
-		case len(in.Prologue.Addrs) > 0 && x.o.Kernel: // a program's does not move, or its prologues find it
-			return nil, 0, fmt.Errorf("%v: its prologue has an address of the kernel, which moves when that starts", &p.Sites[in.Sites[0]])
 		case in.Prologue.Outside:
-			return nil, 0, fmt.Errorf("%v: the record of its arguments does not fit on the stack", &p.Sites[in.Sites[0]])
+			return nil, fmt.Errorf("%v: the record of its arguments does not fit on the stack", &p.Sites[in.Sites[0]])
+		case !x.o.Kernel: // a program's addresses do not move, or its prologues find it
+			all[i] = in.Prologue.Insns
+		case len(in.Prologue.Addrs) > 0 && x.stext == 0:
+			return nil, fmt.Errorf("%v: its prologue has an address of the kernel, which moves: where to is not known without the symbol _stext", &p.Sites[in.Sites[0]])
+		default:
+			all[i] = moving.loads(in.Prologue.Insns, in.Prologue.Addrs)
 		}
-		all[i] = in.Prologue.Insns
 	}
 	insns := choice.Instructions([]choice.Group{{Prologues: all}})
 	if n := choice.Size(insns); n > maxJumps {
-		return nil, 0, fmt.Errorf("%d instructions of prologues: jumps reach %d", n, maxJumps)
+		return nil, fmt.Errorf("%d instructions of prologues: jumps reach %d", n, maxJumps)
 	}
-	call = choice.Size(insns) * asm.InstructionSize
+	code := &bpfobject.Code{Call: choice.Size(insns) * asm.InstructionSize, Table: addressTable}
 	insns = append(insns, asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call)}, asm.Return())
 	var b bytes.Buffer
 	for i := range insns {
-		if r := insns[i].Reference(); r != "" {
-			return nil, 0, fmt.Errorf("a prologue refers to %s, which an object does not have", r)
+		in := insns[i]
+		switch r := in.Reference(); r {
+		case "":
+		case addressTable:
+			code.Loads = append(code.Loads, b.Len())
+			in = in.WithReference("")
+		default:
+			return nil, fmt.Errorf("a prologue refers to %s, which an object does not have", r)
 		}
-		if _, err := insns[i].Marshal(&b, binary.LittleEndian); err != nil {
-			return nil, 0, err
+		if _, err := in.Marshal(&b, binary.LittleEndian); err != nil {
+			return nil, err
 		}
 	}
-	return b.Bytes(), call, nil
+	code.Insns = b.Bytes()
+	return code, nil
 }
 
 // maxJumps is how far jumps reach, in instructions (Documentation/bpf/standardization/instruction-set.rst).
@@ -174,7 +197,13 @@ const maxJumps = 32000
 func (x *exporter) siteTable() ([]byte, error) {
 	p := x.p
 	var b []byte
-	for i := range p.Sites {
+	// Probes of one kind can be attached together.
+	order := make([]int, len(p.Sites))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(kind(&p.Sites[a]), kind(&p.Sites[b])) })
+	for _, i := range order {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
 			continue
@@ -195,10 +224,7 @@ func (x *exporter) siteTable() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		flags := uint32(0)
-		if s.Return {
-			flags |= flagReturn
-		}
+		flags := kind(s)
 		if s.Way.Again {
 			flags |= flagAgain
 		}
@@ -210,4 +236,12 @@ func (x *exporter) siteTable() ([]byte, error) {
 		b = append(b, text...)
 	}
 	return b, nil
+}
+
+// kind returns the flag of a return probe, or 0.
+func kind(s *plan.Site) uint32 {
+	if s.Return {
+		return flagReturn
+	}
+	return 0
 }

@@ -39,6 +39,7 @@ type relocation struct {
 	at     uint64
 	symbol int // in Object.symbols
 	kind   uint32
+	table  string // whose symbol it will be
 }
 
 // symbol is a symbol. in is nil for one that is of no section of the file: undefined, or absolute, as index says.
@@ -53,8 +54,11 @@ type symbol struct {
 func (s *symbol) binding() elf.SymBind { return elf.ST_BIND(s.info) }
 func (s *symbol) kind() elf.SymType    { return elf.ST_TYPE(s.info) }
 
-// relCall is R_BPF_64_32 (Documentation/bpf/llvm_reloc.rst).
-const relCall = 10
+// Kinds of relocations (Documentation/bpf/llvm_reloc.rst).
+const (
+	relLoad = 1  // R_BPF_64_64
+	relCall = 10 // R_BPF_64_32
+)
 
 // emBPF is EM_BPF.
 const emBPF = elf.Machine(247)
@@ -126,7 +130,7 @@ func Read(b []byte) (*Object, error) {
 		}
 		for ; len(d) > 0; d = d[16:] {
 			info := le.Uint64(d[8:])
-			r := relocation{le.Uint64(d), int(info >> 32), uint32(info)}
+			r := relocation{at: le.Uint64(d), symbol: int(info >> 32), kind: uint32(info)}
 			if r.symbol >= len(o.symbols) || r.at >= uint64(len(x.data)) {
 				return nil, fmt.Errorf("section %s is damaged: a relocation at %#x of symbol %d", s.Name, r.at, r.symbol)
 			}

@@ -10,15 +10,27 @@ import (
 // textSection is where functions are that programs call: loaders look for them nowhere else.
 const textSection = ".text"
 
-// Replace makes the program of a name the function NAME_user, which code calls, the new program of that name, in a section. The instruction
-// that calls it is the one at an offset of code, in bytes. line is the text of code's source line.
-func (o *Object) Replace(name, section string, code []byte, call int, line string) error {
+// Code is a program that calls the function that another one has become.
+type Code struct {
+	Section string
+	Insns   []byte
+	Call    int    // offset in Insns of the instruction that calls, in bytes
+	Line    string // text of its source line
+	// Loads are offsets of 64-bit immediate loads. Each has the offset of a byte of the variable TABLE_NAME, a table, and loads its
+	// address.
+	Loads []int
+	Table string
+}
+
+// Replace makes the program of a name the function NAME_user, which code calls, the new program of that name. Tables that code refers to are
+// added after it.
+func (o *Object) Replace(name string, code *Code) error {
 	number, err := o.program(name)
 	if err != nil {
 		return err
 	}
 	old, user := o.symbols[number].in, name+"_user"
-	for _, taken := range []string{user, "sites_" + name, "image_" + name} {
+	for _, taken := range []string{user, "sites_" + name, "image_" + name, "addresses_" + name} {
 		if slices.ContainsFunc(o.symbols, func(s symbol) bool { return s.name == taken }) {
 			return fmt.Errorf("the object has a symbol %s already", taken)
 		}
@@ -50,21 +62,24 @@ func (o *Object) Replace(name, section string, code []byte, call int, line strin
 	o.types.makeStatic(id, user)
 	o.ext.move(old.name, textSection, base)
 
-	to := o.section(section)
+	to := o.section(code.Section)
 	if to == nil {
-		to = newCode(section)
+		to = newCode(code.Section)
 		o.sections = append(o.sections, to)
 	}
 	at := uint64(len(to.data))
-	code = append([]byte(nil), code...)
-	code[call+1] = 1 << 4 // BPF_PSEUDO_CALL
-	le.PutUint32(code[call+4:], uint32(int32(base/8)-1))
-	to.data = append(to.data, code...)
-	to.rels = append(to.rels, relocation{at + uint64(call), o.sectionSymbol(text), relCall})
+	to.data = append(to.data, code.Insns...)
+	call := to.data[at+uint64(code.Call):]
+	call[1] = 1 << 4 // BPF_PSEUDO_CALL
+	le.PutUint32(call[4:], uint32(int32(base/8)-1))
+	to.rels = append(to.rels, relocation{at: at + uint64(code.Call), symbol: o.sectionSymbol(text), kind: relCall})
+	for _, load := range code.Loads {
+		to.rels = append(to.rels, relocation{at: at + uint64(load), kind: relLoad, table: code.Table + "_" + name})
+	}
 	o.symbols = append(o.symbols, symbol{
-		name: name, info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), in: to, value: at, size: uint64(len(code)),
+		name: name, info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), in: to, value: at, size: uint64(len(code.Insns)),
 	})
-	o.ext.describe(section, at, o.types.entry(name), o.types.addText("prologue"), o.types.addText(line))
+	o.ext.describe(code.Section, at, o.types.entry(name), o.types.addText("prologue"), o.types.addText(code.Line))
 	return nil
 }
 
@@ -127,6 +142,13 @@ func (o *Object) Table(name string, members []Field, data []byte) {
 	s.data = append(s.data, data...)
 	s.data = append(s.data, make([]byte, (8-len(s.data)%8)%8)...)
 	o.tables = append(o.tables, table{name, at, uint32(len(data)) / entry, entry, members})
+	for _, x := range o.sections {
+		for i := range x.rels {
+			if r := &x.rels[i]; r.table == name {
+				r.symbol, r.table = len(o.symbols), ""
+			}
+		}
+	}
 	o.symbols = append(o.symbols, symbol{
 		name: name, info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_OBJECT), in: s, value: uint64(at), size: uint64(len(data)),
 	})

@@ -39,7 +39,7 @@ func rewrite(b []byte) ([]byte, map[string]string, error) {
 	}
 	programs := o.Definitions(isDefinition)
 	for name := range programs {
-		if err := o.Replace(name, "uprobe", nothing, 16, "a line"); err != nil {
+		if err := o.Replace(name, &bpfobject.Code{Section: "uprobe", Insns: nothing, Call: 16, Line: "a line"}); err != nil {
 			return nil, nil, err
 		}
 		o.Table("sites_"+name, []bpfobject.Field{{Name: "offset", Size: 8}, {Name: "where", Size: 8, Text: true}}, []byte("\x10\x00\x00\x00\x00\x00\x00\x00main\x00\x00\x00\x00"))
