@@ -68,6 +68,46 @@ func (b *btfText) section(layouts []byte) []byte {
 	return slices.Concat(out, b.types, b.names, layouts)
 }
 
+// TestBTFInlineSections: instances are in the section that the list names, in any of three ways.
+func TestBTFInlineSections(t *testing.T) {
+	for name, want := range map[string]string{
+		"inline.text": "0x1010", ".text": "0x1010", "inline": "0x1010", "inline.init.text": "0x3010", ".init.text": "0x3010", "inline.data": "no section of instructions", "": "no section of instructions",
+	} {
+		main := newBTF(1, 0)
+		integer := main.add("int", 1, 0, 4, 1<<24|32)
+		inline := newBTF(main.first+main.n, len(main.names))
+		f := inline.add("mix", 12, 0, inline.add("", 13, 1, integer, inline.name("x"), integer))
+		inline.add(name, 22, 1, 0, f, inline.add("", 21, 1, 0, 0), 0x10)
+		file := elfwrite.File{Arch: arch.ByName("amd64"), Type: elf.ET_EXEC, Sections: []elfwrite.Section{
+			{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: 0x1000, Data: make([]byte, 0x100)},
+			{Name: ".data", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x2000, Data: make([]byte, 0x100)},
+			{Name: ".init.text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: 0x3000, Data: make([]byte, 0x100)},
+			{Name: ".BTF", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x4000, Data: main.section(nil)},
+			{Name: ".BTF.inline", Type: elf.SHT_PROGBITS, Data: inline.section(nil)},
+		}}
+		path := filepath.Join(t.TempDir(), "image")
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		img, err := dwarfloc.OpenBTF(path, arch.ByName("amd64"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if sites, err := img.Sites(t.Context(), nil); err != nil {
+			got = err.Error()
+		} else if len(sites) == 1 {
+			got = fmt.Sprintf("%#x", sites[0].Addr)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestBTFInline reads instances that a section .BTF.inline tells of, with each form of location.
 func TestBTFInline(t *testing.T) {
 	main := newBTF(1, 0)

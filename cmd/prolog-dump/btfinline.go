@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,18 +10,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 func btfInlineCommand(s *settings) *cobra.Command {
-	return s.use(&cobra.Command{
+	cmd := s.use(&cobra.Command{
 		Use:   "btf-inline IMAGE",
 		Short: "Compare a section .BTF.inline with the debug information",
-		Long: `btf-inline compares what a section .BTF.inline says of inlined functions, as the fourth
-version of its proposal has it, with what the debug information of the same file says:
+		Long: `btf-inline compares what a section .BTF.inline says of inlined functions, as it was merged
+in bpf-next in September 2026, with what the debug information of the same file says:
 the instances, and where their parameters are. The exit status is 1 if a parameter is
 in another place.`,
 		Example: "  prolog-dump btf-inline ./vmlinux",
@@ -54,6 +57,65 @@ in another place.`,
 			return nil
 		},
 	}, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache", "output", "no-pager")
+	cmd.AddCommand(btfInlineWriteCommand(s))
+	return cmd
+}
+
+func btfInlineWriteCommand(s *settings) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "write -o FILE IMAGE|PACK",
+		Short: "Write a section .BTF.inline, from debug information or a pack",
+		Long: `write writes the contents of a section .BTF.inline, which no released compiler or pahole
+writes: the inlined instances of all functions, and where their parameters are. The views
+of the debug information are resolved; what the format cannot say (arithmetic, addresses of
+the image, doubtful values) is left out and counted. It builds on the section .BTF that the
+image has; of a pack that is the running kernel's, and the pack one without types.
+
+  objcopy --add-section .BTF.inline=FILE vmlinux
+
+adds it to the image, and --btf=IMAGE answers from both.`,
+		Example: "  prolog-dump btf-inline write -o vmlinux.BTF.inline vmlinux",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			image, err := s.onlyImageOf(args)
+			if err != nil {
+				return err
+			}
+			return buffered(cmd, func(w io.Writer) error { return s.writeBTFInline(cmd.Context(), w, image, path) })
+		},
+	}
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
+	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
+	return cmd
+}
+
+func (s *settings) writeBTFInline(ctx context.Context, out io.Writer, image, path string) error {
+	if path == "" {
+		return usagef("btf-inline write writes to a file: -o names it")
+	}
+	img, err := s.open(image, nil)
+	if err != nil {
+		return err
+	}
+	collectAt(gcCoverage)
+	var sum *btfinline.Written
+	err = replace("btf-inline write", path, func(w io.Writer) error {
+		var section []byte
+		if section, sum, err = btfinline.Of(ctx, img, instances.KernelTypes, screen.Counting("reading sites")); err == nil {
+			err = img.Changed()
+		}
+		if err == nil {
+			_, err = w.Write(section)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.answered(beside(out, path), sum, func() error {
+		terminal.Fprintf(beside(out, path), "%s: %v\n", path, sum)
+		return nil
+	})
 }
 
 func (s *settings) printAgreement(w io.Writer, a *btfinline.Agreement) error {

@@ -317,7 +317,8 @@ func (t *BTF) find(m Matcher) (out []btfSite, err error) {
 	if out, err = t.findInline(out, m); err != nil {
 		return nil, t.btf.Error(err)
 	}
-	slices.SortFunc(out, func(a, b btfSite) int {
+	// Of inlined instances at one address, which have no views, the order of the section remains.
+	slices.SortStableFunc(out, func(a, b btfSite) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), strings.Compare(a.kernelSymbol.name, b.kernelSymbol.name))
 	})
 	return out, nil

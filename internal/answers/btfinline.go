@@ -15,7 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// A section .BTF.inline is a proposal, in its fourth version: types that build on those in .BTF say where inlined
+// A section .BTF.inline, as it was merged in bpf-next in September 2026: types that build on those in .BTF say where inlined
 // instances begin, and where their parameters are there. It has neither views nor arithmetic, and neither call chains nor
 // the other ways into a body.
 
@@ -80,13 +80,17 @@ func (t *BTF) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
 	return out, err
 }
 
-// sectionOf returns where the section begins that the instances in a KindLocSec are in: "inline.text" is about .text.
+// sectionOf returns where the section begins that the instances in a KindLocSec are in: "inline.text" is about .text, as is "inline", and
+// others name the section itself.
 func (t *BTF) sectionOf(sec *btf.Type) (uint64, error) {
 	name, err := sec.Name()
 	if err != nil {
 		return 0, err
 	}
 	of := strings.TrimPrefix(name, "inline")
+	if name == "inline" {
+		of = ".text"
+	}
 	for _, s := range t.file.Sections() {
 		if s.Name == of && s.Exec {
 			return s.Addr, nil
