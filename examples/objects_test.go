@@ -2,6 +2,8 @@ package examples
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,22 +17,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// libbpf builds the example in a copy of its folder, which it returns.
-func libbpf(t *testing.T) string {
+// made builds an example by its Makefile, in a copy of the folders, and returns its own.
+func made(t *testing.T, name string, tools ...string) string {
 	t.Helper()
-	for _, tool := range []string{"clang-14", "gcc-12", "bpftool", "make"} {
+	for _, tool := range append(tools, "clang-14", "gcc-12", "make") {
 		testenv.Tool(t, tool)
 	}
 	if _, err := os.Stat("/usr/include/bpf/libbpf.h"); err != nil {
 		testenv.Missing(t, "libbpf-dev is not installed: run \"make deps\"")
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("libbpf")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{name, "libbpf"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
 	}
 	tool := filepath.Join(dir, "prolog-dump")
 	run(t, "", "go", "build", "-o", tool, "../cmd/prolog-dump")
-	run(t, dir, "make", "PROLOG_DUMP="+tool, "CLANG=clang-14", "CC=gcc-12", "BPFTOOL="+testenv.Tool(t, "bpftool"))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	dir = filepath.Join(dir, name)
+	run(t, dir, "make", "CLANG=clang-14", "CC=gcc-12", "BPFTOOL="+testenv.Tool(t, "bpftool"))
 	return dir
 }
 
@@ -49,7 +55,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 // the object too.
 func TestLibbpf(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	dir := libbpf(t)
+	dir := made(t, "libbpf", "bpftool")
 	got := run(t, dir, "./count", "./target")
 	if want := "4 probes, 0 refused\n7500 hits, 0 without the argument, sum 10935000\n"; got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
@@ -73,7 +79,34 @@ func TestLibbpf(t *testing.T) {
 	t.Run("cilium/ebpf", func(t *testing.T) { attach(t, filepath.Join(dir, "count.o"), filepath.Join(dir, "target")) })
 }
 
-// site and image are what the tables have.
+// TestBpf2go: a loader in Go, with bpf2go and without this library, does the same. Its module is its own: what it needs is what this one
+// needs, so that nothing else is downloaded.
+func TestBpf2go(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := made(t, "bpf2go")
+	got := run(t, dir, "./count", "./target")
+	if want := "4 probes, 0 refused\n7500 hits, 0 without the argument, sum 10935000\n"; got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "../libbpf/target.c")
+	cmd := exec.Command("./count", "./target")
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "and the programs are for") {
+		t.Errorf("another build: %v: %s", err, text)
+	}
+}
+
+// TestRust: a loader in Rust does the same, by libbpf and the header.
+func TestRust(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := made(t, "rust", "rustc", "bpftool")
+	got := run(t, dir, "./count", "./target")
+	if want := "4 probes, 0 refused\n7500 hits, sum 10935000\n"; got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+// site is what a table has.
 type site struct {
 	Offset, Cookie uint64
 	Flags, Number  uint32
