@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,15 +21,16 @@ import (
 
 // Bpftrace writes a program for bpftrace that prints the arguments at each site. Sites that
 // share an instance share an action. A comment stands for each site or argument that bpftrace
-// cannot express.
+// cannot express. The condition is a predicate; sites where it cannot be expressed are left out.
 func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
 		return err
 	}
 	b := bufio.NewWriter(w)
-	if e := p.Definition.Options.If; e != nil {
-		fmt.Fprintf(b, "// without the condition %s\n", cname.OneLine(e.String()))
+	x.unread(b)
+	if slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Offset != 0 }) {
+		fmt.Fprint(b, "// Inside functions bpftrace attaches only if it is built for that: \"bpftrace --info\" has \"bfd: yes\" then. Debian's is not.\n")
 	}
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance < 0 {
@@ -60,6 +62,16 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 		return nil
 	}
 	s := &x.p.Sites[in.Sites[0]]
+	predicate, err := x.predicate(s)
+	if why := left(""); errors.As(err, &why) {
+		fmt.Fprintf(w, "// %s: %s\n", cname.OneLine(s.String()), cname.OneLine(why.Error()))
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if predicate != "" {
+		predicate = "/" + predicate + "/\n"
+	}
 	format, values := "", ""
 	for j := range s.Args {
 		a := &s.Args[j]
@@ -74,7 +86,7 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 		format += " " + cname.Word(a.Name) + "=" + verb
 		values += ", " + e
 	}
-	fmt.Fprintf(w, "%s\n{\n\tprintf(\"%%s%s\\n\", probe%s);\n}\n", strings.Join(places, ",\n"), format, values)
+	fmt.Fprintf(w, "%s\n%s{\n\tprintf(\"%%s%s\\n\", probe%s);\n}\n", strings.Join(places, ",\n"), predicate, format, values)
 	return nil
 }
 
@@ -231,6 +243,22 @@ func (x *exporter) bpftraceExpr(e *loc.Expr) (string, error) {
 			sign := map[loc.Op]string{ops.Shl: "<<", ops.Shr: ">>"}[e.Op]
 			return fmt.Sprintf("((uint64)%s %s %d)", a, sign, e.B.K), err
 		}
+	}
+	if _, ok := compared[e.Op]; ok {
+		return x.comparison(e)
+	}
+	if name := tasks[ops.TaskNumber(e.K)]; e.Op == ops.Task && name != "" {
+		return name, nil
+	}
+	if e.Op == ops.Select {
+		var parts [3]string
+		for i, e := range []*loc.Expr{e.A, e.B, e.C} {
+			var err error
+			if parts[i], err = sub(e); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("((uint64)(%s) != 0 ? (uint64)(%s) : (uint64)(%s))", parts[0], parts[1], parts[2]), nil
 	}
 	if sign, ok := bpftraceSigns[e.Op]; ok {
 		a, err := sub(e.A)

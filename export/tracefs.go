@@ -21,7 +21,8 @@ import (
 
 // Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events or
 // uprobe_events (Documentation/trace/kprobetrace.rst): "p:probe/vfs_read vfs_read+0
-// file=%di:x64". A comment stands for each site or argument that they cannot express. If
+// file=%di:x64". A condition is a filter of each event: a comment has the
+// command that sets it. A comment stands for each site, argument or site's condition that they cannot express. If
 // several functions have the same symbol, sites of a kernel are relative to _text, as perf's
 // are.
 func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
@@ -35,9 +36,6 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	}
 	events := make(names)
 	b := bufio.NewWriter(w)
-	if e := p.Definition.Options.If; e != nil {
-		fmt.Fprintf(b, "# without the condition %s\n", cname.OneLine(e.String()))
-	}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
@@ -55,8 +53,10 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 		} else if err != nil {
 			return err
 		}
-		line := fmt.Sprintf("%s:%s/%s %s", kind, cname.Word(group), events.next(x.eventName(s.Function), maxName), place)
+		event := events.next(x.eventName(s.Function), maxName)
+		line := fmt.Sprintf("%s:%s/%s %s", kind, cname.Word(group), event, place)
 		used := taken()
+		var fields []traced
 		for j := range s.Args {
 			a := &s.Args[j]
 			text, err := x.traceArg(s, a)
@@ -67,9 +67,21 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 				return err
 			}
 			warn(b, "#", s, a)
-			line += " " + used.next(cname.Word(a.Name), maxArgName) + "=" + text
+			name := used.next(cname.Word(a.Name), maxArgName)
+			line += " " + name + "=" + text
+			fields = append(fields, traced{a, name, text[strings.LastIndexByte(text, ':')+1:]})
+		}
+		filter, err := x.filter(s, fields)
+		if why := left(""); errors.As(err, &why) {
+			fmt.Fprintf(b, "# %s: %s\n", cname.OneLine(s.String()), cname.OneLine(why.Error()))
+			continue
+		} else if err != nil {
+			return err
 		}
 		fmt.Fprintln(b, line)
+		if filter != "" {
+			fmt.Fprintf(b, "# echo '%s' >/sys/kernel/tracing/events/%s/%s/filter\n", filter, cname.Word(group), event)
+		}
 	}
 	return x.end(b)
 }
