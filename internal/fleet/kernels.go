@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/pack"
 )
 
 // Kernel is a column: a kernel, or a module of one.
@@ -78,7 +80,7 @@ func filesBelow(dir string) (files []string, err error) {
 			return err
 		}
 		switch name := d.Name(); {
-		case name == "pack", name == "vmlinux", strings.HasPrefix(name, "vmlinux-"), strings.HasSuffix(name, ".pack"), strings.HasSuffix(name, ".packs"):
+		case name == treeName, name == "vmlinux", strings.HasPrefix(name, "vmlinux-"), strings.HasSuffix(name, pack.Extension), strings.HasSuffix(name, ".packs"):
 			files = append(files, path)
 		}
 		return nil
@@ -140,8 +142,11 @@ func (s *Source) open(o *dwarfloc.Options) (_ *Kernel, err error) {
 			err = errors.Join(err, k.img.Close())
 		}
 	}()
-	if s.archived != "" && k.img.BuildID() != s.archived {
+	if id := s.buildID(); id != "" && k.img.BuildID() != id {
 		return nil, fmt.Errorf("%s: the pack is of another build: %s", k.Path, cmp.Or(k.img.BuildID(), "it has no build ID"))
+	}
+	if lost := k.img.Missing(); lost != nil && o.Warn != nil {
+		o.Warn(lost) // what is lost there is not lost on the kernel
 	}
 	switch kernel, err := place.IsKernel(k.img); {
 	case err != nil:
@@ -161,6 +166,23 @@ func (s *Source) open(o *dwarfloc.Options) (_ *Kernel, err error) {
 	}
 	k.table, err = attachable.New(k.img)
 	return k, err
+}
+
+// buildID returns the build ID that a pack's place says, or "": in an archive, in a tree (see WriteInTree) and in a directory that pack.Find
+// looks into.
+func (s *Source) buildID() string {
+	if s.archived != "" {
+		return s.archived
+	}
+	name, isPack := strings.CutSuffix(filepath.Base(s.path), pack.Extension)
+	if filepath.Base(s.path) == treeName {
+		name, isPack = filepath.Base(filepath.Dir(s.path)), true
+	}
+	// Of 16 bytes and more: shorter numbers may be something else.
+	if b, err := hex.DecodeString(name); !isPack || err != nil || len(b) < 16 {
+		return ""
+	}
+	return name
 }
 
 // isOf reports whether the definitions of a module, or of the kernel itself if the name is "", are about this image.
@@ -206,8 +228,8 @@ const maxName = 65
 
 // nameOfFile returns the release in a file's name: "6.1.0-56-amd64" of vmlinux-6.1.0-56-amd64 and of 6.1.0-56-amd64.pack.
 func nameOfFile(path string) string {
-	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "vmlinux-"), ".pack")
-	if name == "pack" || name == "vmlinux" {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "vmlinux-"), pack.Extension)
+	if name == treeName || name == "vmlinux" {
 		return filepath.Base(filepath.Dir(path)) // a build ID, or a release
 	}
 	return name

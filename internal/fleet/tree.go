@@ -21,6 +21,9 @@ import (
 // A tree of packs is what any server of static files can hand out by build ID: DIR/buildid/BUILDID/pack, as debuginfod's files are called.
 // Whoever writes a pack into it makes the index anew, from what is there: so many can write at once, and need not know of each other.
 
+// treeName is what a pack is called in a tree.
+const treeName = "pack"
+
 // indexName is the file of a tree that lists its packs, a line of JSON each.
 const indexName = "index.jsonl"
 
@@ -40,7 +43,7 @@ func WriteInTree(dir string, img *dwarfloc.Image, write func(w io.Writer) error)
 	if img.BuildID() == "" {
 		return "", fmt.Errorf("%s: no build ID, by which its pack could be asked for", img.Path())
 	}
-	path = filepath.Join(dir, "buildid", img.BuildID(), "pack")
+	path = filepath.Join(dir, "buildid", img.BuildID(), treeName)
 	parent := filepath.Dir(path)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
@@ -74,7 +77,7 @@ func writeIndex(dir string) (err error) {
 	}
 	var all []indexed
 	for _, b := range builds {
-		path := filepath.Join(dir, "buildid", b.Name(), "pack")
+		path := filepath.Join(dir, "buildid", b.Name(), treeName)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue // it is being written
 		}

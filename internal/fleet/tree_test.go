@@ -89,6 +89,12 @@ func TestTree(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "buildid", own), filepath.Join(dir, "buildid", "00"+own[2:])); err != nil {
 		t.Fatal(err)
 	}
+	if sources, err = Sources([]string{dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(t.Context(), sources, wants(t, "my_func_three_abcd arg1"), Options{}); err == nil || !strings.Contains(err.Error(), "the pack is of another build: "+own) {
+		t.Error(err)
+	}
 	if err := writeIndex(dir); err == nil || !strings.Contains(err.Error(), "the pack is of another build: "+own) {
 		t.Error(err)
 	}

@@ -4,6 +4,8 @@ package kernelerr
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -23,6 +25,10 @@ func Explain(err error) error {
 	}
 	return err
 }
+
+// most is the largest value of kernel.perf_event_paranoid that Linux gives a meaning to (Documentation/admin-guide/sysctl/kernel.rst). Kernels
+// of Debian have 3, which forbids perf_event_open to all without CAP_SYS_ADMIN: seen with 7.2 in a guest.
+const most = 2
 
 // Missing says which of the two capabilities this process does not have, or what else there is that
 // forbids it to load and attach programs.
@@ -44,7 +50,21 @@ func Missing() string {
 	case !perfmon:
 		return "this process lacks CAP_PERFMON, for programs that trace and for their probes"
 	}
+	if d, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+		if text := paranoid(string(d)); text != "" {
+			return text
+		}
+	}
 	return "this process has them, so something else forbids it: a user namespace, a seccomp filter, a security module, or lockdown of the kernel"
+}
+
+// paranoid says what a setting of kernel.perf_event_paranoid forbids to a process without CAP_SYS_ADMIN, or "".
+func paranoid(setting string) string {
+	n, err := strconv.Atoi(strings.TrimSpace(setting))
+	if err != nil || n <= most {
+		return ""
+	}
+	return fmt.Sprintf("this process has them, but kernel.perf_event_paranoid is %d, with which some distributions' kernels ask for CAP_SYS_ADMIN: with %d they do not", n, most)
 }
 
 // memlockHint is what cilium/ebpf adds to each EPERM. Since Linux 5.11 the limit does not count, and

@@ -1,15 +1,12 @@
 package agree
 
 import (
-	"debug/elf"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
-	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -22,21 +19,12 @@ func TestBTFInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(sum)
-	f := inside.File(img)
-	types, err := f.SectionContents(".BTF")
+	image, err := InlineImage(img, section)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a reader needs of the image: where code is, and the types.
-	out := elfwrite.File{Arch: img.Arch(), Type: elf.ET_EXEC}
-	for _, s := range f.Sections() {
-		if s.Exec {
-			out.Sections = append(out.Sections, elfwrite.Section{Name: s.Name, Type: elf.SHT_NOBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: s.Addr, Size: s.Size})
-		}
-	}
-	out.Sections = append(out.Sections, elfwrite.Section{Name: ".BTF", Type: elf.SHT_PROGBITS, Data: types}, elfwrite.Section{Name: ".BTF.inline", Type: elf.SHT_PROGBITS, Data: section})
 	path := filepath.Join(t.TempDir(), "image")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, image, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	read, err := dwarfloc.OpenBTF(path, img.Arch())

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/btfinline"
+	"github.com/bpfprologue/bpfprologue/internal/proof/agree"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/pack"
@@ -68,6 +70,20 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	trace := func(args ...string) []string {
 		return append(append([]string{tool}, args...), "--", "/init", guest.Calls)
 	}
+	// What the kernel's build would write: types, with .BTF.inline.
+	section, sum, err := btfinline.Of(t.Context(), img, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(sum)
+	typed, err := agree.InlineImage(img, section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inline := filepath.Join(dir, "inline")
+	if err := os.WriteFile(inline, typed, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	freed := "kfree_skb"
 	if k.version() >= linux(7, 2) {
 		freed = "kfree_skb_reason" // what a socket calls that is closed, and kfree_skb too
@@ -75,7 +91,7 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	unread := guest.Arg{Memory: []byte("\x01\x00\x00unread")} // the address of a Unix socket without a file
 	task := &guest.Task{
 		KASLR: true, Limit: 4 * time.Minute, Module: "/tun.ko",
-		Files: map[string]string{tool: filepath.Join(dir, "prolog-dump"), "/fleet": filepath.Join(dir, "fleet"), "/tun.ko": k.Module, "/packs/" + id + pack.Extension: small},
+		Files: map[string]string{tool: filepath.Join(dir, "prolog-dump"), "/fleet": filepath.Join(dir, "fleet"), "/tun.ko": k.Module, "/packs/" + id + pack.Extension: small, "/inline": inline},
 		Calls: []guest.Call{
 			call("openat", number(-100), text("/dev/net/tun"), number(unix.O_RDWR), number(0)),
 			call("ioctl", result(0), number(18193), number(4660)),
@@ -95,6 +111,9 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 			trace("stat", "vfs_read count", "--by", "count"),
 			{"/fleet", "/init", guest.Calls},
 			trace("trace", "--pack-dir", "/packs", freed+" skb->len"),
+			// What examples/kubernetes gives to a container is enough.
+			append([]string{"/init", guest.Limited, "BPF,PERFMON,SYSLOG"}, trace("trace", "--no-cache", "--pack-dir", "/packs", freed+" skb->len")...),
+			trace("trace", "--btf=/inline", freed+" skb->len"),
 			{tool, "--pack-dir", "/packs", "--sites", "--attachable", "vfs_read file->f_path.dentry->d_name.name:string"},
 		},
 	}
@@ -105,7 +124,8 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	for i, want := range []string{
 		`(?m)vfs_read( at \S+)?  name="version"  count=37$`, `(?m)vfs_read( at \S+)?  bytes=37$`,
 		`(?m)  tun_chr_ioctl( at \S+)?  cmd=18193  arg=4660$`, `(?m)^ *\d+ +37$|(?m)^ *37 +\d+$`,
-		`(?m)^init: .*kfree_skb.*: 11 bytes$|(?m)^init: sk_skb_reason_drop.*: 11 bytes$`, `(?m)  kfree_skb(_reason)? inlined in .*  len=11$`, `(?m)^vfs_read\S* .*entry of vfs_read$`,
+		`(?m)^init: .*kfree_skb.*: 11 bytes$|(?m)^init: sk_skb_reason_drop.*: 11 bytes$`, `(?m)  kfree_skb(_reason)? inlined in .*  len=11$`,
+		`(?m)  kfree_skb(_reason)? inlined in .*  len=11$`, `(?m)  kfree_skb(_reason)? inlined in .*  len=11$`, `(?m)^vfs_read\S* .*entry of vfs_read$`,
 	} {
 		if i >= len(r.Outputs) {
 			t.Fatalf("%d commands ended, of %d", len(r.Outputs), len(task.Commands))

@@ -51,11 +51,13 @@ const (
 // With the argument Workload, init is a program that does for some time, its next argument,
 // what programs usually do. With the argument Calls it makes the task's calls. With the argument
 // Interrupt it runs a command that attaches probes, works for five seconds, sends the command SIGINT,
-// and prints a line Interrupted.
+// and prints a line Interrupted. With the argument Limited it becomes a command, after the names of
+// the capabilities that this has, "BPF,PERFMON".
 const (
 	Workload  = "workload"
 	Calls     = "calls"
 	Interrupt = "interrupt"
+	Limited   = "limited"
 )
 
 // With the argument Allocate, init makes so many system calls as the next argument says. Each has the

@@ -72,6 +72,9 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	case len(os.Args) > 3 && os.Args[1] == guest.Limited:
+		fmt.Fprintln(os.Stderr, limited(os.Args[2], os.Args[3:]))
+		os.Exit(1)
 	case len(os.Args) > 2 && os.Args[1] == guest.Interrupt:
 		if err := interrupt(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
