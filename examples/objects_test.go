@@ -3,10 +3,12 @@ package examples
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,8 +59,21 @@ func TestLibbpf(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	dir := made(t, "libbpf", "bpftool")
 	got := run(t, dir, "./count", "./target")
-	if want := "4 probes, 0 refused\n7500 hits, 0 without the argument, sum 10935000\n"; got != want {
+	if want := "6 probes, 0 refused\n10000 hits, 0 without the argument, sum 5259008\n"; got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	// What the tool itself sees.
+	hits, sum := 0, 0
+	for line := range strings.Lines(run(t, dir, "../prolog-dump", "trace", "-q", "-x", "target", "my_func_*_abcd arg1", "--", "./target")) {
+		_, value, _ := strings.Cut(line, "arg1=")
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits, sum = hits+1, sum+n
+	}
+	if want := fmt.Sprintf("%d hits, 0 without the argument, sum %d\n", hits, sum); !strings.HasSuffix(got, want) {
+		t.Errorf("trace has %s", want)
 	}
 	t.Run("another build", func(t *testing.T) {
 		run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "target.c")
@@ -85,7 +100,7 @@ func TestBpf2go(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	dir := made(t, "bpf2go")
 	got := run(t, dir, "./count", "./target")
-	if want := "4 probes, 0 refused\n7500 hits, 0 without the argument, sum 10935000\n"; got != want {
+	if want := "6 probes, 0 refused\n10000 hits, 0 without the argument, sum 5259008\n"; got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "../libbpf/target.c")
@@ -101,7 +116,7 @@ func TestRust(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	dir := made(t, "rust", "rustc", "bpftool")
 	got := run(t, dir, "./count", "./target")
-	if want := "4 probes, 0 refused\n7500 hits, sum 10935000\n"; got != want {
+	if want := "6 probes, 0 refused\n10000 hits, sum 5259008\n"; got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }
@@ -119,7 +134,7 @@ func attach(t *testing.T, object, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sites [4]site
+	var sites [6]site
 	if err := spec.Variables["sites_func"].Get(&sites); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +162,7 @@ func attach(t *testing.T, object, target string) {
 	if err := c.Variables["sum"].Get(&sum); err != nil {
 		t.Fatal(err)
 	}
-	if hits != 7500 || sum != 10935000 {
+	if hits != 10000 || sum != 5259008 {
 		t.Errorf("%d hits, sum %d", hits, sum)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// compile builds the program that the examples trace, with functions that are called 2,500 times each.
+// compile builds the program that the examples trace, which calls my_func_c_abcd 2,000 times.
 func compile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target")
@@ -32,7 +32,7 @@ func TestConditionBpftrace(t *testing.T) {
 	path := compile(t)
 	img := testenv.Open(t, path)
 	for condition, want := range map[string]int{
-		"arg1 > 2000": 499, "arg1 >= 1000 && arg1 != 2000": 1499, "arg1 > 2000 || arg1 == 5": 500, "arg1 & 1": 1250, "arg1 - 2400 < 0 && arg1 - 2400 > -11": 10,
+		"arg1 > 1500": 499, "arg1 >= 1000 && arg1 != 1500": 999, "arg1 > 1500 || arg1 == 5": 500, "arg1 & 1": 1000, "arg1 - 1900 < 0 && arg1 - 1900 > -11": 10,
 		"$pid == 1": 0,
 	} {
 		p := plantest.New(t, img, "if="+condition+";my_func_c_abcd arg1", plan.Options{})
