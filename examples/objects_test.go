@@ -121,6 +121,54 @@ func TestRust(t *testing.T) {
 	}
 }
 
+// TestMulti: programs of an object that asks for it are attached at all places at once.
+func TestMulti(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := made(t, "libbpf", "bpftool")
+	run(t, dir, "../prolog-dump", "object", "--multi", "count.bpf.o", "-x", "target", "-o", "multi.o")
+	spec, err := ebpf.LoadCollectionSpec(filepath.Join(dir, "multi.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := spec.Programs["func"]
+	if p.AttachType != ebpf.AttachTraceUprobeMulti {
+		t.Fatalf("section %s, attach type %v", p.SectionName, p.AttachType)
+	}
+	c, err := ebpf.NewCollection(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var sites [6]site
+	if err := spec.Variables["sites_func"].Get(&sites); err != nil {
+		t.Fatal(err)
+	}
+	o := new(link.UprobeMultiOptions)
+	for _, s := range sites {
+		o.Addresses, o.Cookies = append(o.Addresses, s.Offset), append(o.Cookies, s.Cookie)
+	}
+	target := filepath.Join(dir, "target")
+	x, err := link.OpenExecutable(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := x.UprobeMulti(nil, c.Programs["func"], o)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	run(t, "", target)
+	var hits, sum int64
+	if err := errors.Join(c.Variables["hits"].Get(&hits), c.Variables["sum"].Get(&sum)); err != nil {
+		t.Fatal(err)
+	}
+	if hits != 10000 || sum != 5259008 {
+		t.Errorf("%d hits, sum %d", hits, sum)
+	}
+}
+
 // site is what a table has.
 type site struct {
 	Offset, Cookie uint64

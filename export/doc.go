@@ -47,6 +47,8 @@ type Options struct {
 	// Path is the path of the program or library on the machine that is probed. "" means the
 	// path that the image was opened with.
 	Path string
+	// Multi is for Object: its programs are in the section "uprobe.multi", which loaders attach at all places at once (libbpf 1.3, Linux 6.6).
+	Multi bool
 }
 
 // exporter has what all formats need.

@@ -23,7 +23,7 @@ import (
 // path is that of the file that will be probed.
 //
 // Each such program becomes a function, PROGRAM_user, that a new program of its name calls: that runs the prologue of the probe that fired,
-// by the attach cookie. It is in the section "uprobe" or "kprobe". Variables of the map .rodata.sites say where it is to be attached:
+// by the attach cookie. It is in the section "uprobe", "uprobe.multi" or "kprobe". Variables of the map .rodata.sites say where it is to be attached:
 //
 //	const struct { unsigned long long offset, cookie; unsigned int flags, number; char where[64]; } sites_PROGRAM[];
 //	const struct { char build_id[48]; char path[272]; unsigned long long stext; } image_PROGRAM[1];
@@ -82,8 +82,13 @@ func replace(o *bpfobject.Object, name, section string, planOf func(string, *pro
 		return err
 	}
 	code.Section, code.Line = "uprobe", "prologues of "+d.String()
-	if options.Kernel {
+	switch {
+	case options.Kernel && options.Multi:
+		return errors.New("probes of a kernel are not attached at once: kprobe.multi knows the beginnings of functions alone")
+	case options.Kernel:
 		code.Section = "kprobe"
+	case options.Multi:
+		code.Section = "uprobe.multi"
 	}
 	if err := o.Replace(name, code); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 func objectCommand(s *settings) *cobra.Command {
 	var path string
+	var multi bool
 	cmd := s.use(&cobra.Command{
 		Use:   "object PROG.o -o OUT.o",
 		Short: "Write an object file that any loader loads, from one whose programs have definitions",
@@ -46,7 +47,7 @@ build of it alone, which its build ID tells. Modules are refused.`,
 					if err == nil {
 						made = append(made, fmt.Sprintf("%s: %v: %d probes, %d prologues", program, d, p.NumProbes(), len(p.Instances)))
 					}
-					return p, export.Options{Kernel: x.kernel, Path: x.path}, err
+					return p, export.Options{Kernel: x.kernel, Path: x.path, Multi: multi}, err
 				})
 			})
 			if err != nil {
@@ -58,6 +59,7 @@ build of it alone, which its build ID tells. Modules are refused.`,
 			return nil
 		},
 	}, nil, join([]string{"ways", "missing", "doubt", "convention", "string-bytes"}, functionFlags)...)
+	cmd.Flags().BoolVar(&multi, "multi", false, "sections uprobe.multi, for loaders that attach at all places at once (libbpf 1.3, Linux 6.6); examples/libbpf does so without")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
 	return cmd
 }
