@@ -15,6 +15,18 @@ type flag struct {
 	values []string // from which one is chosen; nil for others
 }
 
+// texts is a flag that may be repeated. That of package pflag writes its default with a buffer of 4 KB, for each flag of each verb when the
+// tool starts: that was a sixth of what it allocated to start.
+type texts []string
+
+func (t *texts) Set(text string) error {
+	*t = append(*t, text)
+	return nil
+}
+
+func (t *texts) String() string { return strings.Join(*t, ", ") }
+func (t *texts) Type() string   { return "stringArray" }
+
 var (
 	textOrJSON      = []string{"text", "json"}
 	readsNames      = []string{"auto", "kernel", "user", "legacy", "cast", "sleep"}
@@ -60,7 +72,7 @@ var sharedFlags = []flag{
 		f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
 	}, nil},
 	{"source", func(f *pflag.FlagSet, s *settings) {
-		f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
+		f.Var((*texts)(&s.sources), "source", "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	}, nil},
 	{"no-cache", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
@@ -70,13 +82,13 @@ var sharedFlags = []flag{
 		f.Lookup("btf").NoOptDefVal = runningBTF
 	}, nil},
 	{"pack-dir", func(f *pflag.FlagSet, s *settings) {
-		f.StringArrayVar(&s.packDirs, "pack-dir", nil, "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
+		f.Var((*texts)(&s.packDirs), "pack-dir", "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
 	}, nil},
 	{"pack-url", func(f *pflag.FlagSet, s *settings) {
-		f.StringArrayVar(&s.packURLs, "pack-url", nil, "server of packs, as pack write --out-dir lays them out, to ask by build ID for what no directory has, before those of PACK_URLS; may be repeated")
+		f.Var((*texts)(&s.packURLs), "pack-url", "server of packs, as pack write --out-dir lays them out, to ask by build ID for what no directory has, before those of PACK_URLS; may be repeated")
 	}, nil},
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
-		f.StringArrayVar(&s.debugDirs, "debug-dir", nil, "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
+		f.Var((*texts)(&s.debugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
 	{"sites", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")

@@ -39,7 +39,7 @@ type objectOptions struct {
 func objectFlags(cmd *cobra.Command, o *objectOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.object, "object", "", "object file with the programs to run")
-	f.StringArrayVar(&o.set, "set", nil, "with --object: set a variable, or a map's entry, before programs run: VARIABLE=VALUE, MAP[KEY]=VALUE, also with members; may be repeated")
+	f.Var((*texts)(&o.set), "set", "with --object: set a variable, or a map's entry, before programs run: VARIABLE=VALUE, MAP[KEY]=VALUE, also with members; may be repeated")
 	f.StringVar(&o.samples, "samples", "all", "with --object: print the hits for which a program returns something else than 0 (all), or none")
 	f.DurationVar(&o.interval, "interval", 0, "with --object: print the maps at each interval, as 1s, not only at the end")
 }
