@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // Table is definitions by kernels.
@@ -74,6 +75,7 @@ type form struct {
 	typ          string
 	kind         prologue.ArgKind
 	size, offset int
+	members      string // of a structure that is fetched as a whole: see membersOf
 }
 
 // Want is a definition to check.
@@ -216,11 +218,10 @@ func (k *Kernel) check(ctx context.Context, def *probe.Definition, options plan.
 		},
 		Next: func(struct{}, int) error { return nil },
 	})
-	var wrong *probe.Error
-	switch {
-	case errors.As(err, &wrong):
-		return &Cell{Error: k.errorText(wrong), err: err}, nil
-	case err != nil:
+	if text, wrong := k.wrong(err); wrong {
+		return &Cell{Error: text, err: err}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i := range c.Args {
@@ -229,9 +230,21 @@ func (k *Kernel) check(ctx context.Context, def *probe.Definition, options plan.
 	return c, nil
 }
 
-// errorText says what is wrong with a definition on this kernel, which need not be named.
-func (k *Kernel) errorText(wrong *probe.Error) string {
-	return strings.TrimPrefix(wrong.Msg, k.Path+": ")
+// wrong returns what is wrong with a definition on this kernel, which need not be named. It reports whether that is what an error is
+// about, and not the image.
+func (k *Kernel) wrong(err error) (text string, is bool) {
+	var at *probe.Error
+	var large *prologue.StackError
+	var source *sites.NoSourceError
+	switch {
+	case errors.As(err, &at):
+		text = at.Msg
+	case errors.As(err, &large), errors.As(err, &source), errors.Is(err, dwarfloc.ErrNotDescribed):
+		text = err.Error()
+	default:
+		return "", false
+	}
+	return strings.TrimPrefix(text, k.Path+": "), true
 }
 
 // refusal returns why there is no probe at a site.
@@ -279,6 +292,9 @@ func (c *Cell) count(s *plan.Site, refused string) {
 			f := form{typ: a.TypeText(), kind: a.Kind, size: a.Size}
 			if c.Record && i < len(s.Layout.Fields) {
 				f.offset = s.Layout.Fields[i].Offset
+			}
+			if a.Kind == prologue.KindObject {
+				f.members = membersOf(a.Variable.Type)
 			}
 			x.forms[f] = true
 			continue

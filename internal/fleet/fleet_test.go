@@ -113,6 +113,20 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%q, want %q", cells[2].Changed, c.want)
 		}
 	}
+	old, fresh := form{typ: "struct s", size: 16, members: "a\t0 int\nb\t32 int\nc\t64 long\n"}, form{typ: "struct s", size: 16, members: "a\t0 int\nc\t32 int\nd\t64 long\n"}
+	for _, c := range []struct {
+		is   form
+		want string
+	}{
+		{old, ""}, {fresh, "x: members gone: b; new: d; elsewhere or of another type: c"},
+		{form{typ: "struct s", size: 8, members: "a\t0 int\n"}, "x is struct s of 8 bytes, on old struct s of 16 bytes; x: members gone: b, c"},
+		{form{typ: "struct s", size: 16, members: "a\t0 int\n1\t1\n2\t1\n3\t1\n4\t1\n5\t1\n"}, "x: members gone: b, c; new: 1, 2, 3 and 2 more"},
+	} {
+		cells := []Cell{cell("old", true, old), cell("new", true, c.is)}
+		if compare(cells); strings.Join(cells[1].Changed, "; ") != c.want {
+			t.Errorf("%q, want %q", cells[1].Changed, c.want)
+		}
+	}
 	moved := text
 	moved.offset = 16
 	cells := []Cell{cell("old", true, number, text), cell("new", true, number, moved)}
@@ -312,12 +326,19 @@ func TestKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := Check(t.Context(), sources, wants(t, "inet_csk_accept sk flags", "kmalloc size flags", "sk_skb_reason_drop skb"), Options{})
+	table, err := Check(t.Context(), sources, wants(t, "inet_csk_accept sk flags", "kmalloc size flags", "sk_skb_reason_drop skb", "vfs_read f=*file", "vfs_read file->f_pos", "vfs_read:2 file"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if k := table.Kernels; len(k) != 2 || !strings.HasPrefix(k[0].Name, "6.1.") || strings.Contains(k[0].Name, "/") {
 		t.Fatalf("kernels by release, which their notes say: %+v", k)
+	}
+	// What is fetched by the kernel's own types does not change when a member moves; a whole structure does.
+	if c := table.Definitions[3].Cells[1]; len(c.Changed) != 2 || !strings.HasPrefix(c.Changed[0], "f is struct file of ") || !strings.HasPrefix(c.Changed[1], "f: members gone: f_rcuhead") {
+		t.Errorf("%+v", c)
+	}
+	if c := table.Definitions[4].Cells[1]; c.Changed != nil || c.Whole == 0 {
+		t.Errorf("%+v", c)
 	}
 	for i, want := range []struct{ first, second, candidates string }{
 		{"", `no variable "flags" in inet_csk_accept`, ""}, {"", `no function matches "kmalloc"`, "kmalloc|kmalloc_noprof"}, {`no function matches "sk_skb_reason_drop"`, "", ""},
