@@ -131,7 +131,9 @@ func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 		}
 	}
 	macro := ""
-	if strings.ToUpper(e.Name) == e.Name {
+	if special := "$" + e.Name; isSpecial(special) {
+		macro = "; " + special + " is what the kernel knows of the task"
+	} else if strings.ToUpper(e.Name) == e.Name {
 		macro = "; macros are not in the debug information: write the number"
 	}
 	all := slices.Sorted(maps.Keys(names))
@@ -144,6 +146,12 @@ func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, which has no parameters or locals%s", e.Name, p.functions(), macro)
 	}
 	return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s; %s%s%s", e.Name, p.functions(), text, strings.Join(hint, ", "), macro)
+}
+
+// isSpecial reports whether a text is an operand that is no variable, as $comm and $pid are.
+func isSpecial(text string) bool {
+	d, err := probe.Parse("f " + text)
+	return err == nil && len(d.Args) == 1 && (d.Args[0].Expr.Kind == syntax.KindComm || d.Args[0].Expr.Kind == syntax.KindTask)
 }
 
 // functions describes the plan's functions for an error.

@@ -58,6 +58,10 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole
 		if whole {
 			return probe.Errorf(def, e.Pos, "a string can only be compared (==, !=, ~)")
 		}
+	case syntax.KindFloat:
+		if whole {
+			return probe.Errorf(def, e.Pos, "a number with a point can only be compared")
+		}
 	}
 	for _, s := range e.Path {
 		if err := checkExpr(img, def, s.IndexBy, false); err != nil {

@@ -22,7 +22,7 @@
 //	operand    = { "-" | "~" | "!" | "*" | "&" | "(" CTYPE ")" } primary
 //	primary    = object { "->" MEMBER | "." MEMBER | "[" expression "]" } [ "[" expression ".." expression "]" ]
 //	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER
-//	           | ( "+" | "-" ) [ "u" ] OFFSET "(" expression ")" | "sizeof(" CTYPE ")" | NUMBER | CHARACTER | TEXT
+//	           | ( "+" | "-" ) [ "u" ] OFFSET "(" expression ")" | "sizeof(" CTYPE ")" | NUMBER | REAL | CHARACTER | TEXT
 //	           | "$comm" | "$caller" | "$frame" | "$stack" | "$stack" N
 //	           | "$pid" | "$tid" | "$uid" | "$gid" | "$cpu" | "$cgroup" | "$time"
 //	object     = VARIABLE | "$retval" | "(" expression ")" | "container_of(" expression "," CTYPE "," MEMBER ")"

@@ -38,6 +38,11 @@ func (s *scanner) primary(expecting string) (syntax.Expr, error) {
 		if s.bare() {
 			return e, s.expected(expecting)
 		}
+		if n := floatLen(s.rest()); n > 0 {
+			e.Kind, e.Name = syntax.KindFloat, s.rest()[:n]
+			s.pos += n
+			return e, nil
+		}
 		e.Kind = syntax.KindNumber
 		at := s.pos
 		e.Number, err = s.number("a number")
@@ -179,6 +184,37 @@ func (s *scanner) index(p *syntax.Step) error {
 		return s.expected(`"]" after the index`)
 	}
 	return nil
+}
+
+// floatLen returns the length of the number with a point or an exponent that a text begins with, or 0: 1.5, 0.25e-3, 1e6.
+func floatLen(text string) int {
+	digits := func(at int) int {
+		for at < len(text) && isDigit(text[at]) {
+			at++
+		}
+		return at
+	}
+	whole := digits(0)
+	if whole == 0 {
+		return 0
+	}
+	end := whole
+	if whole+1 < len(text) && text[whole] == '.' && isDigit(text[whole+1]) {
+		end = digits(whole + 1)
+	}
+	if end < len(text) && (text[end] == 'e' || text[end] == 'E') {
+		exponent := end + 1
+		if exponent < len(text) && (text[exponent] == '+' || text[exponent] == '-') {
+			exponent++
+		}
+		if after := digits(exponent); after > exponent {
+			end = after
+		}
+	}
+	if end == whole {
+		return 0
+	}
+	return end
 }
 
 // number parses a number, decimal or hexadecimal. what describes it in messages.

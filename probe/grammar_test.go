@@ -103,7 +103,7 @@ var samples = map[string][]string{
 	"LINE": {"7"}, "PATTERN": {`x*y`, `a\ b`}, "OFFSET": {"8", "0x10"}, "ADDRESS": {"0xffffffff81000000"},
 	"TYPE":   {"u8", "s64", "x32", "u", "char", "bool", "string", "ustring", "hex", "symbol", "b4@2/32", "u32[4]", "hex[6]"},
 	"MEMBER": {"member"}, "VARIABLE": {"variable"}, "REGISTER": {"di"}, "SYMBOL": {"symbol"}, "NUMBER": {"5", "0x1f"}, "N": {"2"},
-	"CHARACTER": {"'x'"}, "TEXT": {`"text"`}, "CTYPE": {"struct sock *", "unsigned long", "u32"},
+	"CHARACTER": {"'x'"}, "REAL": {"1.5", "2.0e-3", "1e6"}, "TEXT": {`"text"`}, "CTYPE": {"struct sock *", "unsigned long", "u32"},
 }
 
 // writer writes what a grammar allows.

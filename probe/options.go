@@ -138,7 +138,11 @@ func (s *scanner) condition(o *Options, start, end int) error {
 	if err == nil {
 		in.skipSpace()
 		if !in.atEnd() {
-			err = in.expected("an operator or the end of the condition")
+			what := "an operator or the end of the condition"
+			if in.at("=") {
+				what += " (== compares)"
+			}
+			err = in.expected(what)
 		}
 	}
 	if err == nil && len(e.Conjuncts()) > maxConjuncts {

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"strings"
 
@@ -114,6 +115,8 @@ func (c *computation) root(e *syntax.Expr) (*dwarfloc.Variable, error) {
 		return c.variable(e, types.WordType, l, n.reason), nil
 	case syntax.KindString:
 		return nil, wrongAt(e, "a string can only be compared (==, !=, ~)")
+	case syntax.KindFloat:
+		return nil, wrongAt(e, "a number with a point can only be compared")
 	}
 	n, err := c.compute(e)
 	if err != nil {
@@ -160,11 +163,19 @@ func (c *computation) number(e *syntax.Expr) (n number, err error) {
 		}
 	}
 	v, err := c.resolve(e)
+	if wrong := (*Mismatch)(nil); errors.As(err, &wrong) && wrong.unknown && e.Kind == syntax.KindVariable && len(e.Path) == 0 {
+		if k, is := constants[e.Name]; is {
+			return c.constant(k), nil
+		}
+	}
 	if err != nil {
 		return n, err
 	}
 	return c.numberOf(e, v)
 }
+
+// constants are words of languages for numbers, where nothing else has their names.
+var constants = map[string]int64{"true": 1, "false": 0, "NULL": 0, "nullptr": 0, "nil": 0}
 
 // constant returns a number of C's type for it.
 func (c *computation) constant(k int64) number {
@@ -217,6 +228,8 @@ func (c *computation) numberOf(e *syntax.Expr, v *dwarfloc.Variable) (n number, 
 			n.reason = unsupported("the address of an array that is not in memory")
 		}
 		return n, nil
+	case types.Float:
+		return n, wrongAt(e, "%v can only be compared, with another one or a constant", v.Type)
 	default:
 		return n, wrongAt(e, "%v is no number", v.Type)
 	}
@@ -320,6 +333,11 @@ func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	}
 	if e.Name == "~" || isText(e.A) || isText(e.B) {
 		return c.compareText(e)
+	}
+	if operators[e.Name].compares {
+		if n, ok, err := c.compareReals(e); ok || err != nil {
+			return n, err
+		}
 	}
 	a, err := c.number(e.A)
 	if err != nil {

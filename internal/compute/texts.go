@@ -4,6 +4,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -92,6 +93,9 @@ func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 		})
 	} else {
 		at, most, reason, err := c.text(of)
+		if _, found, no := inside.Enumerator(c.s, with.Name); err != nil && no == nil && found {
+			return n, wrongAt(of, "it is no string: write %s without quotes", with.Name)
+		}
 		if err != nil {
 			return n, err
 		}

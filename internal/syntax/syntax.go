@@ -45,6 +45,7 @@ type TypeName struct {
 //     the current task, by its name
 //   - KindCaller: $caller: the address to which the function returns
 //   - KindNumber: a number in a larger expression
+//   - KindFloat: a number with a point, to compare with
 //   - KindString: "TEXT", to compare with
 //   - KindUnary: -A, ~A, !A, *A (what a pointer points to) or &A (an address)
 //   - KindBinary: an operation of C, or A ~ "PATTERN"
@@ -87,6 +88,8 @@ const (
 	KindCaller
 	// KindNumber is a number in a larger expression.
 	KindNumber
+	// KindFloat is a number with a point, to compare with.
+	KindFloat
 	// KindString is "TEXT", to compare with.
 	KindString
 	// KindUnary is -A, ~A, !A, *A (what a pointer points to) or &A (an address).

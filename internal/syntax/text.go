@@ -42,7 +42,7 @@ func (e Expr) String() string {
 		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
 	case KindImmediate:
 		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
-	case KindNumber:
+	case KindNumber, KindFloat:
 		b.WriteString(e.Name)
 	case KindTask:
 		b.WriteString("$" + e.Name)
@@ -96,7 +96,7 @@ func (e Expr) ArgName() string {
 		return e.Name
 	case KindUnary, KindCast:
 		return e.A.ArgName()
-	case KindBinary, KindNumber, KindString:
+	case KindBinary, KindNumber, KindFloat, KindString:
 		return "value"
 	case KindSizeof:
 		return "size"
