@@ -76,7 +76,7 @@ func described(c loc.ReasonCode) bool {
 type tally struct {
 	sites, noParams, all, some, none, described, params, repeated int
 	kinds                                                         [16]int
-	rules                                                         [16]int
+	rules                                                         [32]int
 	reasons                                                       [32]int
 	doubts                                                        [32]int
 }

@@ -79,6 +79,9 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	if err != nil {
 		return err
 	}
+	if m == nil {
+		img.r.Controls.LearnAll()
+	}
 	one := false // few units, whose sites are probably asked for more
 	if m != nil {
 		_, one = m.Literal()

@@ -24,6 +24,8 @@ import (
 //   - caller: the debug information names a value that the function was called with, and its call sites say what that was: the
 //     return address tells which one it is
 //   - table: the debug information has lost it, and a table of the kernel states it
+//   - operand: it has lost it, and an instruction of the body accesses what it points to
+//   - call: it has lost it, and the body passes it to a function
 type Rule uint8
 
 // ruleText is in the order of the constants of package internal/rule.
@@ -42,6 +44,8 @@ var ruleText = [...]struct{ name, text string }{
 	{"btf-inline", "the place that .BTF.inline says"},
 	{"caller", "what the call site passed that the return address names"},
 	{"table", "what a table of the kernel states"},
+	{"operand", "what an instruction of the body accesses"},
+	{"call", "what an instruction of the body passes to a function"},
 }
 
 // String returns the rule's short, stable name.

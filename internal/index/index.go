@@ -67,6 +67,7 @@ type Index struct {
 
 	damagedOnce sync.Once
 
+	chosen  atomic.Pointer[chosen] // the last one
 	derived derived
 	broken  atomic.Pointer[error] // a panic of Work
 }
@@ -218,6 +219,13 @@ func (x *Index) Candidates(ctx context.Context, m matcher) (sel Selector, units 
 			return sel, nil, err
 		}
 	}
+	literal, isLit := "", false
+	if m != nil {
+		literal, isLit = m.Literal()
+	}
+	if c := x.chosen.Load(); isLit && c != nil && c.literal == literal {
+		return c.sel, slices.Clone(c.units), nil
+	}
 	err = x.Guard(func() error {
 		if x.Kept != nil {
 			sel, units = x.Kept.choose(x, m)
@@ -226,16 +234,32 @@ func (x *Index) Candidates(ctx context.Context, m matcher) (sel Selector, units 
 		sel = x.SelectorFor(m)
 		return nil
 	})
-	if err != nil || x.Kept != nil {
-		return sel, units, err
+	if err != nil {
+		return sel, nil, err
 	}
-	if sel.isLit {
+	if x.Kept == nil {
 		ok := false
-		if units, ok, err = x.Mentions(ctx, &sel); ok || err != nil {
-			return sel, units, err
+		if sel.isLit {
+			units, ok, err = x.Mentions(ctx, &sel)
+		}
+		if err != nil {
+			return sel, nil, err
+		}
+		if !ok {
+			units = x.AllUnits()
 		}
 	}
-	return sel, x.AllUnits(), nil
+	if isLit {
+		x.chosen.Store(&chosen{literal, sel, slices.Clone(units)})
+	}
+	return sel, units, nil
+}
+
+// chosen is what Candidates returned for a name. Selectors of names do not change.
+type chosen struct {
+	literal string
+	sel     Selector
+	units   []int
 }
 
 // FunctionNames returns the names of all functions with at least one site,

@@ -47,6 +47,7 @@ type operand struct {
 	after bool  // n is then what is added to it, or 0 if that is not known
 	here  bool  // n is from the address of the instruction
 	away  bool  // in memory that no address is in: of a segment
+	from  bool  // odd alone because it is not known how much memory from the address on is accessed
 }
 
 type operandKind uint8
@@ -172,7 +173,7 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 		a.Results.Calls = x.calls
 	}
 	a.Shape, a.Writes, a.Updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
-	a.Spills = x.spills
+	a.Spills, a.Touches, a.Touching = x.spills, x.touches, x.touching
 	a.Follow, a.frame, a.Self, a.bits = x.follows, o.frame, o.self, o.bits
 	a.Leads = func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value { return o.leads(o, t, code, addr) }
 	return a

@@ -263,7 +263,9 @@ func (s *x86Step) memoryOperand(arg x86Arg, a *operand) {
 		a.n += int64(s.Size)
 	}
 	// What is elsewhere, or of a size that is not known. A displacement of one byte of EVEX is in elements.
-	if a.odd = s.AddressSize || a.size < 0 || arg.kind == 'U' && s.ModRM < 0xc0 || s.EVEX; a.size < 0 {
-		a.size = 0
+	a.odd = s.AddressSize || s.EVEX
+	if a.size < 0 || arg.kind == 'U' {
+		a.from, a.odd = !a.odd, true
 	}
+	a.size = max(a.size, 0)
 }

@@ -15,10 +15,16 @@ import (
 
 // claimed sets the location of a parameter that is optimized out and that a witness knows.
 func (ev *Evaluator) claimed(a *Answer, x *Var) (bool, error) {
-	if a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != Inline || x.Tag != dw.TagFormalParameter {
+	if ev.unclaimed || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != Inline || x.Tag != dw.TagFormalParameter {
 		return false, nil
 	}
 	l, witness, err := ev.Stated(x)
+	if err != nil {
+		return false, err
+	}
+	if witness == "" {
+		l, witness, err = ev.witnessed(x)
+	}
 	if witness == "" || err != nil {
 		return false, err
 	}

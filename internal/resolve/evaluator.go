@@ -37,7 +37,9 @@ type Evaluator struct {
 	// instructions are those of a function, without its statements.
 	instructions    *body.Code
 	instructionsAre markedOf
+	witnessing      *witnessing
 
+	unclaimed bool   // only debug information is asked
 	chosen    Chosen // memory of settle
 	evidence  evidence
 	candidate judge.Candidate

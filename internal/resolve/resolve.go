@@ -35,7 +35,8 @@ type Image struct {
 	Units     []Unit             // by number; set by Prepare
 	Preempted *preempt.Variables // binds names as the dynamic linker does
 
-	extents extents // see callsAt
+	extents  extents // see callsAt
+	Controls Controls
 }
 
 // Unit is a unit of the image, with what has been derived from it.

@@ -19,4 +19,6 @@ const (
 	BTFInline
 	Caller
 	Table
+	Operand
+	Call
 )

@@ -1,0 +1,170 @@
+package body
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
+
+// Witness is an instruction of a body, in terms of what registers and memory hold where the body begins.
+type Witness struct {
+	Addr uint64 // link-time address
+	Size int    // bytes
+	// Value is the address that the instruction accesses, or what a register holds where it calls.
+	Value symbolic.Value
+	// Shape is that of an instruction that accesses memory, or the link-time address of the function that is called.
+	Shape uint64
+	// Register is that of an argument at a Call, by its DWARF number.
+	Register uint16
+	Call     bool
+	// Several is set if the body has more instructions that read memory, or write it, as this one does, or is large.
+	Several bool
+	writes  bool
+}
+
+// Straight is the straight way from where a body begins: instructions that only go on at the next one, and jumps without a condition.
+type Straight struct {
+	Trace *symbolic.Trace
+	Found []Witness
+}
+
+// Limits of a straight way: in instructions, in bytes of code that are read at once, and in jumps.
+const (
+	maxStraight      = 24
+	maxStraightBytes = 96
+	maxJumps         = 2
+)
+
+// Begin makes the way ready for a body. ok is false if instructions of the image are not known, or may be others where it runs.
+func (w *Straight) Begin(img *Image) (ok bool, err error) {
+	arch := insn.For(img.Instructions())
+	if arch == nil || img.IsRelocatable() {
+		return false, nil
+	}
+	known, err := img.patched()
+	if err != nil || len(known.tables.Unread()) > 0 {
+		return false, err
+	}
+	if w.Found = w.Found[:0]; w.Trace == nil {
+		w.Trace = arch.Begin()
+		return true, nil
+	}
+	w.Trace.Restart()
+	return true, nil
+}
+
+// Follow follows a body that begins at a link-time address and has code in some ranges, up to what a kernel may replace, a condition, or a call.
+// What is of other bodies is followed, and is no witness. args are the registers of arguments.
+func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
+	if err := w.follow(img, at, ranges, args); err != nil {
+		return err
+	}
+	accesses := false
+	for i := range w.Found {
+		accesses = accesses || !w.Found[i].Call
+	}
+	if !accesses {
+		return nil
+	}
+	reads, writes := img.several(ranges)
+	for i := range w.Found {
+		f := &w.Found[i]
+		f.Several = !f.Call && (f.writes && writes || !f.writes && reads)
+	}
+	return nil
+}
+
+// maxCounted is how many bytes a body has at most whose instructions are counted.
+const maxCounted = 512
+
+// several reports whether code in some ranges has more than one instruction that reads, or writes, memory, or is large.
+func (img *Image) several(ranges []dw.Range) (reads, writes bool) {
+	arch := insn.For(img.Instructions())
+	var found [2]int
+	left := uint64(maxCounted)
+	for _, r := range ranges {
+		if r.Hi-r.Lo > left {
+			return true, true
+		}
+		left -= r.Hi - r.Lo
+		unknown := false
+		err := img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
+			for len(code) > 0 {
+				in, ok := arch.Next(code)
+				if unknown = !ok; !ok {
+					return
+				}
+				if writes, ok := arch.Touching(code); ok && writes {
+					found[1]++
+				} else if ok {
+					found[0]++
+				}
+				code = code[in.Size:]
+			}
+		})
+		if unknown || err != nil {
+			return true, true
+		}
+	}
+	return found[0] > 1, found[1] > 1
+}
+
+func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
+	arch := insn.For(img.Instructions())
+	known, err := img.patched()
+	if err != nil {
+		return err
+	}
+	var code []byte
+	jumps, end := 0, at // code is up to end
+	for range maxStraight {
+		if end-at < longest {
+			sec := img.SectionAt(at)
+			if sec == nil {
+				return nil
+			}
+			if code, err = img.Bytes(at, min(maxStraightBytes, sec.Addr+sec.Size-at)); err != nil {
+				return nil //nolint:nilerr // a file with debug information only has no code
+			}
+			end = at + uint64(len(code))
+		}
+		in, ok := arch.Next(code)
+		if !ok || in.Lost || in.Leaves || in.Trap || !in.Onward && !in.Branches || in.Onward && in.Branches {
+			return nil
+		}
+		if edges, err := known.tables.Edges(at, at+uint64(in.Size)); err != nil || len(edges) > 0 {
+			return err
+		}
+		own := dw.Covers(ranges, at)
+		if in.Call {
+			if own && in.Target != 0 {
+				w.call(at, &in, args)
+			}
+			return nil
+		}
+		if in.Branches {
+			if jumps++; jumps > maxJumps {
+				return nil
+			}
+			at += uint64(in.Target)
+			end = at
+			continue
+		}
+		if own {
+			if m, ok := arch.Touches(w.Trace, code, at); ok {
+				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, writes: m.Writes})
+			}
+		}
+		arch.Follow(w.Trace, code, at)
+		at += uint64(in.Size)
+		code = code[in.Size:]
+	}
+	return nil
+}
+
+// call adds what a call passes in registers.
+func (w *Straight) call(at uint64, in *insn.Insn, args []uint16) {
+	for _, r := range args {
+		w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: w.Trace.Regs[r], Shape: at + uint64(in.Target), Register: r, Call: true})
+	}
+}

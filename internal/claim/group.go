@@ -1,0 +1,145 @@
+package claim
+
+import (
+	"math"
+	"slices"
+)
+
+// A Group is what the bodies of one function say of one of its parameters by one kind of instruction, where debug information knows the
+// parameter: the address that the instruction accesses, or the register that it passes, less the parameter. A group that is large enough, and
+// says the same everywhere, speaks for the bodies where debug information has lost the parameter.
+type Group struct {
+	by        []controls // by form
+	limits    []limit    // of the constant parameters
+	Undecided int        // controls whose values could not be compared
+}
+
+// Kind says what a witness is, and in what bodies it is. Bodies of a function that differ in Params were compiled to different code.
+type Kind struct {
+	// Shape is equal for instructions that do the same, or is the address of the function that is called.
+	Shape uint64
+	// Register is that of an argument at a Call, by its DWARF number.
+	Register uint16
+	Call     bool
+	// Several is set if the body has several such instructions.
+	Several bool
+	// Params has a letter for each parameter of the function: what debug information says of it.
+	Params string
+}
+
+// Letters of Kind.Params.
+const (
+	IsConstant = 'c'
+	IsLocated  = 'l'
+	IsLost     = 'x'
+	IsAsked    = '.' // the parameter itself
+)
+
+// form says how a distance depends on a constant parameter: by its number in units of 1<<shift, of so many bytes each. of is the parameter, or
+// -1 for a distance that depends on none.
+type form struct {
+	of    int
+	shift uint8
+	size  uint64
+}
+
+// forms are those that are tried: the word and the byte of a bit (BIT_WORD of include/linux/bits.h, CONST_MASK_ADDR of
+// arch/x86/include/asm/bitops.h), for each constant parameter.
+func forms(params string) []form {
+	out := []form{{of: -1}}
+	for i := range params {
+		if params[i] == IsConstant {
+			out = append(out, form{i, 6, 8}, form{i, 5, 4}, form{i, 3, 1})
+		}
+	}
+	return out
+}
+
+func (f form) distance(constants []uint64) uint64 {
+	if f.of < 0 {
+		return 0
+	}
+	return constants[f.of] >> f.shift * f.size
+}
+
+// controls are what a form leaves of the distances.
+type controls struct {
+	rest   uint64
+	equal  int32
+	differ int32
+}
+
+type limit struct{ least, most uint64 }
+
+// Enough is how many controls a group needs; EnoughOfSeveral if the bodies have several instructions of the shape, of which the compiler may
+// have put another one first.
+const (
+	Enough          = 20
+	EnoughOfSeveral = 200
+)
+
+func (k *Kind) enough() int {
+	if k.Several {
+		return EnoughOfSeveral
+	}
+	return Enough
+}
+
+// Add adds a control: the witness's value less the parameter's, and the numbers of the constant parameters.
+func (g *Group) Add(params string, distance uint64, constants []uint64) {
+	all := forms(params)
+	if g.by == nil {
+		g.by = make([]controls, len(all))
+		if len(all) > 1 {
+			g.limits = slices.Repeat([]limit{{math.MaxUint64, 0}}, len(params))
+		}
+	}
+	for i, f := range all {
+		switch c, rest := &g.by[i], distance-f.distance(constants); {
+		case c.equal == 0:
+			c.rest, c.equal = rest, 1
+		case c.rest == rest:
+			c.equal++
+		default:
+			c.differ++
+		}
+	}
+	for i := range g.limits {
+		l := &g.limits[i]
+		l.least, l.most = min(l.least, constants[i]), max(l.most, constants[i])
+	}
+}
+
+// Distance returns the witness's value less the parameter's in a body with some constant parameters. ok is false if the group does not speak
+// there: it has too few controls, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
+func (g *Group) Distance(k *Kind, constants []uint64) (distance uint64, ok bool) {
+	for i, f := range forms(k.Params) {
+		if g.by == nil || g.by[i].differ > 0 {
+			continue
+		}
+		d := g.by[i].rest + f.distance(constants)
+		if ok && d != distance {
+			return 0, false
+		}
+		distance, ok = d, true
+	}
+	if ok {
+		// Each control counts for each form.
+		n := int(g.by[0].equal + g.by[0].differ)
+		ok = n >= k.enough() && n >= g.Undecided
+	}
+	for i, l := range g.limits {
+		ok = ok && constants[i] >= l.least && constants[i] <= l.most
+	}
+	return distance, ok
+}
+
+// Counts returns how many controls agree in the best form, and how many contradict it.
+func (g *Group) Counts() (equal, differ int) {
+	for i := range g.by {
+		if c := &g.by[i]; i == 0 || int(c.differ) < differ {
+			equal, differ = int(c.equal), int(c.differ)
+		}
+	}
+	return equal, differ
+}

@@ -1,0 +1,58 @@
+package insn
+
+import "github.com/bpfprologue/bpfprologue/internal/symbolic"
+
+// Touch is what an instruction accesses in memory.
+type Touch struct {
+	At symbolic.Value // the address, in terms of what registers held where the path begins
+	// Shape is that of the instruction: see Arch.Shape.
+	Shape uint64
+	// Writes is set if the memory may be written.
+	Writes bool
+}
+
+// touches returns the operand in memory of the first instruction in code, which is at addr; t is what registers hold before it. ok is false if
+// it has none that an address says, as one in a segment, or if it only computes the address.
+func (x *engine) touches(t *symbolic.Trace, code []byte, addr uint64) (out Touch, ok bool) {
+	op, m := x.touched(code)
+	if op == nil {
+		return out, false
+	}
+	if x.before != nil {
+		x.before(t, addr)
+	}
+	m.odd = false
+	_, w, known := x.registers(op)
+	out = Touch{At: x.address(t, m, addr), Shape: x.shape(code), Writes: w.Memory || !known}
+	x.done(op)
+	return out, true
+}
+
+// touched returns the operation that accesses memory, and its operand there, or nil.
+func (x *engine) touched(code []byte) (*operation, *operand) {
+	in, ok := x.next(code)
+	if !ok || !in.plain() || in.Nop {
+		return nil, nil
+	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return nil, nil
+	}
+	m := op.memory()
+	if m == nil || m.away || m.odd && !m.from || m.after || op.does.verb == addresses {
+		x.done(op)
+		return nil, nil
+	}
+	return op, m
+}
+
+// touching says what the first instruction in code does to the memory that touches knows. ok is false if there is none.
+func (x *engine) touching(code []byte) (writes, ok bool) {
+	op, _ := x.touched(code)
+	if op == nil {
+		return false, false
+	}
+	_, w, known := x.registers(op)
+	x.done(op)
+	return w.Memory || !known, true
+}

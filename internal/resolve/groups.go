@@ -1,0 +1,316 @@
+package resolve
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
+
+// The controls of a claim are the bodies of the same function whose parameters debug information knows. They are read when a question first asks
+// for a parameter of the function that is lost: then all answers, whether an index is kept or not, and those that packs are made of, are the same.
+
+// Controls are what the bodies of an image's functions say.
+type Controls struct {
+	mu    sync.Mutex
+	all   map[functionKey]*groups
+	asked int // how many functions were learned alone
+
+	every     map[functionKey]*groups // of all functions, once they are learned
+	everyOnce sync.Once
+	everyErr  error
+}
+
+// fewFunctions is how many functions are learned alone: then all of the image's are, together.
+const fewFunctions = 64
+
+// functionKey tells functions apart: the bodies of one are in many units.
+type functionKey struct {
+	name, file string
+	line       uint64
+}
+
+// groups are those of one function.
+type groups struct {
+	once sync.Once
+	err  error
+	mu   sync.Mutex
+	by   map[groupKey]*claim.Group
+}
+
+type groupKey struct {
+	parameter int
+	claim.Kind
+}
+
+// LearnAll says that most functions will be asked for.
+func (c *Controls) LearnAll() {
+	c.mu.Lock()
+	c.asked = fewFunctions
+	c.mu.Unlock()
+}
+
+// groupsOf returns the groups of a function.
+func (img *Image) groupsOf(k functionKey) (*groups, error) {
+	c := &img.Controls
+	c.mu.Lock()
+	g := c.all[k]
+	alone := g != nil || c.asked < fewFunctions
+	if g == nil && alone {
+		c.asked++
+		g = newGroups()
+		if c.all == nil {
+			c.all = make(map[functionKey]*groups)
+		}
+		c.all[k] = g
+	}
+	c.mu.Unlock()
+	if alone {
+		g.once.Do(func() { g.err = img.learn(k, g) })
+		return g, g.err
+	}
+	c.everyOnce.Do(func() { c.everyErr = img.learnEvery() })
+	return c.every[k], c.everyErr
+}
+
+func newGroups() *groups { return &groups{by: make(map[groupKey]*claim.Group)} }
+
+// literal matches one name.
+type literal string
+
+func (l literal) Match(name string) bool  { return name == string(l) }
+func (l literal) Literal() (string, bool) { return string(l), true }
+
+// learn reads the bodies of one function.
+func (img *Image) learn(k functionKey, g *groups) error {
+	sel, units, err := img.Index.Candidates(context.Background(), literal(k.name))
+	if err != nil {
+		return err
+	}
+	l := learner{of: func(own functionKey) *groups {
+		if own == k {
+			return g
+		}
+		return nil
+	}}
+	return img.Index.Parallel(min(len(units), 1), func(s *index.Scanner, _ int) error {
+		for _, n := range units {
+			if err := l.unit(s, &img.Units[n], func(r *index.Rec, u *Unit) bool { return sel.Match(u.NameRefOf(r)) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// learnEvery reads the bodies of all functions.
+func (img *Image) learnEvery() error {
+	often, err := img.inlinedOften()
+	if err != nil {
+		return err
+	}
+	c := &img.Controls
+	c.every = make(map[functionKey]*groups)
+	of := func(k functionKey) *groups {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		g := c.every[k]
+		if g == nil {
+			g = newGroups()
+			c.every[k] = g
+		}
+		return g
+	}
+	var learners [64]*learner
+	units := img.Index.AllUnits()
+	return img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
+		l := learners[s.Worker%len(learners)]
+		if l == nil {
+			l = &learner{of: of}
+			learners[s.Worker%len(learners)] = l
+		}
+		u := &img.Units[units[i]]
+		err := l.unit(s, u, func(r *index.Rec, u *Unit) bool { return often[u.NameRefOf(r)] })
+		if !u.IsType() {
+			u.Forget()
+		}
+		return err
+	})
+}
+
+// inlinedOften returns the names of functions with enough inlined bodies for a group to speak.
+func (img *Image) inlinedOften() (map[index.NameRef]bool, error) {
+	refs := make([]map[index.NameRef]int, len(img.Units))
+	err := img.Index.Parallel(len(img.Units), func(s *index.Scanner, i int) error {
+		u := &img.Units[i]
+		if u.IsType() {
+			return nil
+		}
+		if err := s.Open(u.Unit); err != nil {
+			return err
+		}
+		refs[i] = make(map[index.NameRef]int)
+		for j := range u.Recs {
+			if r := &u.Recs[j]; inlined(r) {
+				refs[i][u.NameRefOf(r)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, names := make(map[index.NameRef]int), make(map[string]int)
+	for _, m := range refs {
+		for ref, n := range m {
+			all[ref] += n
+		}
+	}
+	for ref, n := range all {
+		names[img.Index.NameOf(ref)] += n
+	}
+	out := make(map[index.NameRef]bool)
+	for ref := range all {
+		if names[img.Index.NameOf(ref)] > claim.Enough {
+			out[ref] = true
+		}
+	}
+	return out, nil
+}
+
+// inlined reports whether a record is of an inlined body.
+func inlined(r *index.Rec) bool { return r.Flags&index.HasPC != 0 && r.Flags&index.Inlined != 0 }
+
+// learner is what one goroutine reuses from body to body.
+type learner struct {
+	of     func(functionKey) *groups // nil for a function that is not learned
+	params Params
+	seen   observed
+	spot   Spot
+	own    map[int32]*groups // of the unit's functions
+}
+
+// unit adds the controls of a unit's bodies.
+func (l *learner) unit(s *index.Scanner, u *Unit, is func(*index.Rec, *Unit) bool) error {
+	if u.IsType() {
+		return nil
+	}
+	if err := s.Open(u.Unit); err != nil {
+		return err
+	}
+	if l.own == nil {
+		l.own = make(map[int32]*groups)
+	}
+	clear(l.own)
+	for i := range u.Recs {
+		if r := &u.Recs[i]; inlined(r) && is(r, u) {
+			if err := l.body(u, int32(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// body adds the controls of a body.
+func (l *learner) body(u *Unit, rec int32) error {
+	root := u.Recs[rec].Root
+	g, known := l.own[root]
+	if !known {
+		k, err := u.functionOf(rec)
+		if err != nil {
+			return err
+		}
+		g = l.of(k)
+		l.own[root] = g
+	}
+	if g == nil {
+		return nil
+	}
+	if ok, err := u.Read(rec, &l.spot); err != nil || !ok {
+		return err
+	}
+	ok, err := l.params.observe(&l.spot, &l.seen)
+	if ok {
+		g.add(&l.seen)
+	}
+	return err
+}
+
+// functionOf returns the function of a record.
+func (u *Unit) functionOf(rec int32) (k functionKey, err error) {
+	r := &u.Recs[rec]
+	k.name = u.Index.NameOf(u.NameRefOf(r))
+	e, err := u.Entry(u.Off + uint64(r.Off))
+	if err != nil {
+		return k, err
+	}
+	var file uint64
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrDeclFile:
+			file = v.U
+		case dw.AttrDeclLine:
+			k.line = v.U
+		}
+	}, func() bool { return k.line == 0 })
+	if err != nil {
+		return k, err
+	}
+	k.file = last.Unit.File(file)
+	return k, nil
+}
+
+// add adds the controls of a body.
+func (g *groups) add(o *observed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range o.params {
+		p := &o.params[i]
+		if !p.pointer || !p.sure {
+			continue
+		}
+		params := o.asked(i)
+		for n, k := range o.kinds {
+			k.Params = params
+			x := g.by[groupKey{i, k}]
+			if x == nil {
+				x = new(claim.Group)
+				g.by[groupKey{i, k}] = x
+			}
+			if d := o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, p.value, ^uint64(0)); d.IsConstant() {
+				x.Add(params, d.Const, o.constants)
+			} else {
+				x.Undecided++
+			}
+		}
+	}
+}
+
+// asked returns what debug information says of the parameters, with one that is asked about.
+func (o *observed) asked(i int) string {
+	letters := slices.Clone(o.letters)
+	letters[i] = claim.IsAsked
+	return string(letters)
+}
+
+// says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether the value can be fetched.
+func (g *groups) says(o *observed, parameter int, known func(symbolic.Value) bool) (witness, controls int) {
+	params := o.asked(parameter)
+	for n, k := range o.kinds {
+		k.Params = params
+		x := g.by[groupKey{parameter, k}]
+		if x == nil {
+			continue
+		}
+		if d, ok := x.Distance(&k, o.constants); ok && known(o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, symbolic.Constant(-d), 1)) {
+			equal, _ := x.Counts()
+			return o.first[n], equal
+		}
+	}
+	return -1, 0
+}

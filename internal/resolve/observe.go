@@ -1,0 +1,82 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// observed is what debug information says of the parameters of an inlined body, and what its first instructions do.
+type observed struct {
+	params    []parameter
+	letters   []byte // see claim.Kind
+	constants []uint64
+	straight  body.Straight
+	kinds     []claim.Kind // of the witnesses
+	first     []int        // for each the first one, by its number in straight.Found
+}
+
+// parameter is one of them. Pointers are what witnesses speak of.
+type parameter struct {
+	name    string
+	pointer bool
+	loc     loc.Location
+	sure    bool // value is what debug information says where the body begins
+	value   symbolic.Value
+}
+
+// observe reads the body at a spot. ok is false if there is no pointer, or no witness.
+func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
+	r.ev.unclaimed = true
+	if _, err := r.Read(s); err != nil {
+		return false, err
+	}
+	o.params, o.letters, o.constants = o.params[:0], o.letters[:0], o.constants[:0]
+	err = r.Each(func(name string, _ int, a *Answer) {
+		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
+		t, err := a.Type.Resolve()
+		p.pointer = err == nil && t.Kind == types.Pointer
+		ok = ok || p.pointer
+		letter, constant := byte(claim.IsLost), uint64(0)
+		switch {
+		case a.Loc.Kind == loc.KindConstant && p.sure:
+			letter, constant = claim.IsConstant, a.Loc.Expr.K
+		case a.Located():
+			letter = claim.IsLocated
+		}
+		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
+	})
+	if !ok || err != nil {
+		return false, err
+	}
+	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
+		return false, err
+	}
+	for i := range o.params {
+		p := &o.params[i]
+		if p.pointer && p.sure {
+			p.value, p.sure = symbolOf(o.straight.Trace, &p.loc)
+		}
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	if err := o.straight.Follow(s.U.Img.Code, s.Addr, ranges, r.ev.Arch.Args); err != nil {
+		return false, err
+	}
+	o.kinds, o.first = o.kinds[:0], o.first[:0]
+	for i := range o.straight.Found {
+		w := &o.straight.Found[i]
+		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Several: w.Several}
+		if !slices.Contains(o.kinds, k) {
+			o.kinds, o.first = append(o.kinds, k), append(o.first, i)
+		}
+	}
+	return len(o.kinds) > 0, nil
+}

@@ -1,0 +1,67 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// witnessing is memory of witnessed.
+type witnessing struct {
+	params Params
+	seen   observed
+}
+
+// witnessed returns the value of a pointer that the debug information has lost and an instruction of the body says: it accesses what the
+// pointer points to, or passes the pointer on. The controls say which instruction does, and at which distance. witness is "" if none does.
+func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err error) {
+	s := ev.spot
+	if ev.Arch.WordSize != 8 {
+		return l, "", nil
+	}
+	if ev.witnessing == nil {
+		ev.witnessing = new(witnessing)
+	}
+	o := &ev.witnessing.seen
+	if ok, err := ev.witnessing.params.observe(s, o); !ok || err != nil {
+		return l, "", err
+	}
+	name, err := x.Text()
+	if err != nil {
+		return l, "", err
+	}
+	i := slices.IndexFunc(o.params, func(p parameter) bool { return p.name == name })
+	if i < 0 || !o.params[i].pointer {
+		return l, "", nil
+	}
+	var e *loc.Expr
+	known := func(v symbolic.Value) (ok bool) {
+		e, ok = ev.expression(o.straight.Trace, v)
+		return ok
+	}
+	if !slices.ContainsFunc(o.first, func(n int) bool { return known(o.straight.Found[n].Value) }) {
+		return l, "", nil
+	}
+	function, err := s.U.functionOf(s.Rec)
+	if err != nil {
+		return l, "", err
+	}
+	g, err := s.U.Img.groupsOf(function)
+	if g == nil || err != nil {
+		return l, "", err
+	}
+	n, controls := g.says(o, i, known)
+	if n < 0 {
+		return l, "", nil
+	}
+	w := &o.straight.Found[n]
+	l = ev.Value(e)
+	if l.Rule = rule.Operand; w.Call {
+		l.Rule = rule.Call
+	}
+	code, err := s.U.Img.Code.Bytes(w.Addr, uint64(w.Size))
+	return l, fmt.Sprintf("%#x: % x, as in %d other bodies", w.Addr, code, controls), err
+}
