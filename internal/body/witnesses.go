@@ -1,10 +1,33 @@
 package body
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
+
+// What registers and memory hold on a straight way.
+type (
+	// Value is a number there.
+	Value = symbolic.Value
+	// Trace has them.
+	Trace = symbolic.Trace
+	// Symbol is what a number is made of that is no constant.
+	Symbol = symbolic.Symbol
+)
+
+// Kinds of symbols.
+const (
+	FromRegister = symbolic.InputRegister // that it held where the way begins
+	FromMemory   = symbolic.Loaded
+	ZeroExtended = symbolic.ZeroExtended
+	SignExtended = symbolic.SignExtended
+)
+
+// Fixed returns a constant.
+func Fixed(n uint64) Value { return symbolic.Constant(n) }
 
 // Witness is an instruction of a body, in terms of what registers and memory hold where the body begins.
 type Witness struct {
@@ -17,9 +40,7 @@ type Witness struct {
 	// Register is that of an argument at a Call, by its DWARF number.
 	Register uint16
 	Call     bool
-	// Several is set if the body has more instructions that read memory, or write it, as this one does, or is large.
-	Several bool
-	writes  bool
+	writes   bool
 }
 
 // Straight is the straight way from where a body begins: instructions that only go on at the next one, and jumps without a condition.
@@ -54,23 +75,18 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 }
 
 // Follow follows a body that begins at a link-time address and has code in some ranges, up to what a kernel may replace, a condition, or a call.
-// What is of other bodies is followed, and is no witness. args are the registers of arguments.
+// What is of other bodies is followed, and is no witness. Nor is an instruction that reads memory, or writes it, where the body has several that
+// do: GCC counts what it loads to compute an argument at its only use, as EXT4_SB(inode->i_sb) does, to the body, and the debug information knows
+// the parameter of those bodies for which it did not. args are the registers of arguments.
 func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	if err := w.follow(img, at, ranges, args); err != nil {
 		return err
 	}
-	accesses := false
-	for i := range w.Found {
-		accesses = accesses || !w.Found[i].Call
-	}
-	if !accesses {
+	if len(w.Found) == 0 {
 		return nil
 	}
 	reads, writes := img.several(ranges)
-	for i := range w.Found {
-		f := &w.Found[i]
-		f.Several = !f.Call && (f.writes && writes || !f.writes && reads)
-	}
+	w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return !f.Call && (f.writes && writes || !f.writes && reads) })
 	return nil
 }
 

@@ -21,8 +21,6 @@ type Kind struct {
 	// Register is that of an argument at a Call, by its DWARF number.
 	Register uint16
 	Call     bool
-	// Several is set if the body has several such instructions.
-	Several bool
 	// Params has a letter for each parameter of the function: what debug information says of it.
 	Params string
 }
@@ -71,19 +69,8 @@ type controls struct {
 
 type limit struct{ least, most uint64 }
 
-// Enough is how many controls a group needs; EnoughOfSeveral if the bodies have several instructions of the shape, of which the compiler may
-// have put another one first.
-const (
-	Enough          = 20
-	EnoughOfSeveral = 200
-)
-
-func (k *Kind) enough() int {
-	if k.Several {
-		return EnoughOfSeveral
-	}
-	return Enough
-}
+// Enough is how many controls a group needs.
+const Enough = 20
 
 // Add adds a control: the witness's value less the parameter's, and the numbers of the constant parameters.
 func (g *Group) Add(params string, distance uint64, constants []uint64) {
@@ -112,8 +99,8 @@ func (g *Group) Add(params string, distance uint64, constants []uint64) {
 
 // Distance returns the witness's value less the parameter's in a body with some constant parameters. ok is false if the group does not speak
 // there: it has too few controls, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
-func (g *Group) Distance(k *Kind, constants []uint64) (distance uint64, ok bool) {
-	for i, f := range forms(k.Params) {
+func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok bool) {
+	for i, f := range forms(params) {
 		if g.by == nil || g.by[i].differ > 0 {
 			continue
 		}
@@ -126,7 +113,7 @@ func (g *Group) Distance(k *Kind, constants []uint64) (distance uint64, ok bool)
 	if ok {
 		// Each control counts for each form.
 		n := int(g.by[0].equal + g.by[0].differ)
-		ok = n >= k.enough() && n >= g.Undecided
+		ok = n >= Enough && n >= g.Undecided
 	}
 	for i, l := range g.limits {
 		ok = ok && constants[i] >= l.least && constants[i] <= l.most

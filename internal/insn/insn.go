@@ -53,7 +53,7 @@ type Arch struct {
 	BigEndian bool
 	// Touches returns what the first instruction in code, which is at addr, accesses in memory. ok is false if that is nothing, or is not known.
 	Touches func(t *symbolic.Trace, code []byte, addr uint64) (out Touch, ok bool)
-	// Touching says whether the first instruction in code writes what Touches knows that it accesses. ok is false if there is no such memory.
+	// Touching says whether the first instruction in code writes memory. ok is false if it accesses none.
 	Touching func(code []byte) (writes, ok bool)
 	// Leads returns where the first instruction in code leads, if it is an indirect jump at addr.
 	Leads func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value

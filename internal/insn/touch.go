@@ -46,13 +46,17 @@ func (x *engine) touched(code []byte) (*operation, *operand) {
 	return op, m
 }
 
-// touching says what the first instruction in code does to the memory that touches knows. ok is false if there is none.
+// touching says what the first instruction in code does to memory, wherever that is. ok is false if it accesses none.
 func (x *engine) touching(code []byte) (writes, ok bool) {
-	op, _ := x.touched(code)
-	if op == nil {
+	in, known := x.next(code)
+	if !known || !in.plain() || in.Nop {
 		return false, false
 	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return true, true
+	}
+	defer x.done(op)
 	_, w, known := x.registers(op)
-	x.done(op)
-	return w.Memory || !known, true
+	return w.Memory || !known, !known || op.memory() != nil && op.does.verb != addresses
 }

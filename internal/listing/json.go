@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -172,6 +173,9 @@ func argument(b *jsonline.Text, p *plan.Plan, a *plan.Argument) {
 	b.Quoted(`,"location":`, sureText(p, a))
 	*b = append(*b, `,"reason":null`...)
 	b.Optional(`,"rule":`, a.Variable.Loc.Rule.String())
+	if a.Variable.Loc.Rule >= rule.Table {
+		b.Optional(`,"witness":`, a.Variable.Because)
+	}
 	if d := a.Doubt(); d != reasons.None {
 		b.Quoted(`,"doubt":`, d.String())
 		return // whether it is fetched is for the program to say

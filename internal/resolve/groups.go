@@ -5,10 +5,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // The controls of a claim are the bodies of the same function whose parameters debug information knows. They are read when a question first asks
@@ -299,7 +299,7 @@ func (o *observed) asked(i int) string {
 }
 
 // says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether the value can be fetched.
-func (g *groups) says(o *observed, parameter int, known func(symbolic.Value) bool) (witness, controls int) {
+func (g *groups) says(o *observed, parameter int, known func(body.Value) bool) (witness, controls int, distance int64) {
 	params := o.asked(parameter)
 	for n, k := range o.kinds {
 		k.Params = params
@@ -307,10 +307,10 @@ func (g *groups) says(o *observed, parameter int, known func(symbolic.Value) boo
 		if x == nil {
 			continue
 		}
-		if d, ok := x.Distance(&k, o.constants); ok && known(o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, symbolic.Constant(-d), 1)) {
+		if d, ok := x.Distance(params, o.constants); ok && known(o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, body.Fixed(-d), 1)) {
 			equal, _ := x.Counts()
-			return o.first[n], equal
+			return o.first[n], equal, int64(d)
 		}
 	}
-	return -1, 0
+	return -1, 0, 0
 }

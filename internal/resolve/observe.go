@@ -6,7 +6,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -27,7 +26,7 @@ type parameter struct {
 	pointer bool
 	loc     loc.Location
 	sure    bool // value is what debug information says where the body begins
-	value   symbolic.Value
+	value   body.Value
 }
 
 // observe reads the body at a spot. ok is false if there is no pointer, or no witness.
@@ -73,7 +72,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	o.kinds, o.first = o.kinds[:0], o.first[:0]
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
-		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Several: w.Several}
+		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call}
 		if !slices.Contains(o.kinds, k) {
 			o.kinds, o.first = append(o.kinds, k), append(o.first, i)
 		}

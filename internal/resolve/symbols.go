@@ -1,16 +1,16 @@
 package resolve
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // symbol returns an expression over what registers and memory hold in terms of a trace that is there.
-func symbol(t *symbolic.Trace, e *loc.Expr) (v symbolic.Value, ok bool) {
+func symbol(t *body.Trace, e *loc.Expr) (v body.Value, ok bool) {
 	switch e.Op {
 	case ops.Const, ops.Addr:
-		return symbolic.Constant(e.K), true
+		return body.Fixed(e.K), true
 	case ops.Reg:
 		if e.K >= uint64(len(t.Regs)) {
 			return v, false
@@ -31,9 +31,9 @@ func symbol(t *symbolic.Trace, e *loc.Expr) (v symbolic.Value, ok bool) {
 		case ops.Sub:
 			return t.Plus(a, b, ^uint64(0)), true
 		case ops.Mul:
-			return t.Plus(symbolic.Constant(0), a, b.Const), b.IsConstant()
+			return t.Plus(body.Fixed(0), a, b.Const), b.IsConstant()
 		}
-		return t.Plus(symbolic.Constant(0), a, 1<<b.Const), b.IsConstant() && b.Const < 64
+		return t.Plus(body.Fixed(0), a, 1<<b.Const), b.IsConstant() && b.Const < 64
 	case ops.ZExt:
 		a, ok := symbol(t, e.A)
 		return t.Low(a, e.Size*8), ok
@@ -44,7 +44,7 @@ func symbol(t *symbolic.Trace, e *loc.Expr) (v symbolic.Value, ok bool) {
 	return v, false
 }
 
-func symbolOf(t *symbolic.Trace, l *loc.Location) (v symbolic.Value, ok bool) {
+func symbolOf(t *body.Trace, l *loc.Location) (v body.Value, ok bool) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		return symbol(t, l.Expr)
@@ -56,7 +56,7 @@ func symbolOf(t *symbolic.Trace, l *loc.Location) (v symbolic.Value, ok bool) {
 }
 
 // expression is the reverse of symbol. ok is false for what the spot does not have: what is loaded after a store, and what is computed otherwise.
-func (ev *Evaluator) expression(t *symbolic.Trace, v symbolic.Value) (e *loc.Expr, ok bool) {
+func (ev *Evaluator) expression(t *body.Trace, v body.Value) (e *loc.Expr, ok bool) {
 	for _, x := range v.Terms {
 		if x.Symbol == 0 {
 			continue
@@ -74,26 +74,40 @@ func (ev *Evaluator) expression(t *symbolic.Trace, v symbolic.Value) (e *loc.Exp
 			e = ev.Binary(ops.Add, e, part)
 		}
 	}
-	switch {
-	case v.Const == 0 && e != nil:
+	if v.Const == 0 && e != nil {
 		return e, true
-	case int64(v.Const) < 0 && ev.u.Img.File.SectionAt(v.Const) != nil:
-		a := ev.Addr(v.Const)
-		if e == nil {
-			return a, true
-		}
-		return ev.Binary(ops.Add, e, a), true
-	case e == nil:
-		return nil, false // a number, or an address of an image that is linked to low ones
 	}
-	return ev.Binary(ops.Add, e, ev.Const(v.Const)), true
+	constant, ok := ev.inCode(v.Const)
+	if !ok || e == nil {
+		return constant, ok && constant.Op == ops.Addr // a number alone is no address
+	}
+	return ev.Binary(ops.Add, e, constant), true
 }
 
-func (ev *Evaluator) expressionOf(t *symbolic.Trace, s *symbolic.Symbol) (e *loc.Expr, ok bool) {
+// maxDistance is how far a number in an address may be from 0, in bytes, that is the distance of a member, or of an element.
+const maxDistance = 1 << 20
+
+// inCode returns a constant of the code: an address of the image, which moves with it, or a number. ok is false if it may be either.
+func (ev *Evaluator) inCode(c uint64) (e *loc.Expr, ok bool) {
+	f := ev.u.Img.File
+	s := f.SectionAt(c)
+	switch {
+	case s == nil, s.Name == percpu:
+		return ev.Const(c), int64(c) < maxDistance && int64(c) > -maxDistance
+	case int64(c) < 0, !f.IsPositionIndependent() && !f.IsRelocatable():
+		return ev.Addr(c), true
+	}
+	return nil, false
+}
+
+// percpu is a section of kernels at the address 0, in which variables have distances from each processor's.
+const percpu = ".data..percpu"
+
+func (ev *Evaluator) expressionOf(t *body.Trace, s *body.Symbol) (e *loc.Expr, ok bool) {
 	switch s.Kind {
-	case symbolic.InputRegister:
+	case body.FromRegister:
 		return ev.Register(uint64(s.Which), 0), true
-	case symbolic.Loaded:
+	case body.FromMemory:
 		if s.Which != 0 {
 			return nil, false
 		}
@@ -102,7 +116,7 @@ func (ev *Evaluator) expressionOf(t *symbolic.Trace, s *symbolic.Symbol) (e *loc
 			return nil, false
 		}
 		return ev.Deref(at, int(s.Bits/8)), true
-	case symbolic.ZeroExtended, symbolic.SignExtended:
+	case body.ZeroExtended, body.SignExtended:
 		if s.Bits%8 != 0 {
 			return nil, false
 		}
@@ -110,7 +124,7 @@ func (ev *Evaluator) expressionOf(t *symbolic.Trace, s *symbolic.Symbol) (e *loc
 		if !ok {
 			return nil, false
 		}
-		return ev.Extend(of, int(s.Bits/8), s.Kind == symbolic.SignExtended), true
+		return ev.Extend(of, int(s.Bits/8), s.Kind == body.SignExtended), true
 	}
 	return nil, false
 }

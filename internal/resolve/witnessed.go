@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -38,7 +38,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", nil
 	}
 	var e *loc.Expr
-	known := func(v symbolic.Value) (ok bool) {
+	known := func(v body.Value) (ok bool) {
 		e, ok = ev.expression(o.straight.Trace, v)
 		return ok
 	}
@@ -53,7 +53,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	if g == nil || err != nil {
 		return l, "", err
 	}
-	n, controls := g.says(o, i, known)
+	n, controls, distance := g.says(o, i, known)
 	if n < 0 {
 		return l, "", nil
 	}
@@ -63,5 +63,12 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		l.Rule = rule.Call
 	}
 	code, err := s.U.Img.Code.Bytes(w.Addr, uint64(w.Size))
-	return l, fmt.Sprintf("%#x: % x, as in %d other bodies", w.Addr, code, controls), err
+	what := "it accesses what is here"
+	if w.Call {
+		what = "it passes it in " + ev.Arch.RegisterName(uint64(w.Register))
+	}
+	if distance != 0 {
+		what += fmt.Sprintf(", %+d bytes", distance)
+	}
+	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
 }

@@ -17,6 +17,7 @@ const (
 	ABI
 	ABIBTF
 	BTFInline
+	// The rules from Caller on say what the debug information does not.
 	Caller
 	Table
 	Operand

@@ -280,9 +280,9 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		// What the debug information says is in doubt, and nothing else is read here.
 		c.Totals["parameters by the calling convention"]++
 		return
-	case v.Loc.Rule == rule.Caller, v.Loc.Rule == rule.Table:
-		// The other reader looks neither at call sites (the programs of package guality run) nor at the kernel's tables (TestStaticBranches
-		// of package dwarfloc has controls).
+	case v.Loc.Rule >= rule.Caller:
+		// The other reader looks neither at call sites (the programs of package guality run) nor at the kernel's tables and instructions
+		// (TestStaticBranches and TestWitnesses of package dwarfloc).
 		c.Totals["parameters by rule "+v.Loc.Rule.String()]++
 		return
 	case v.Reason.Code == reasons.NotAtSite && p.Rule == oracle.RuleLaterView:

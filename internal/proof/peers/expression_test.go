@@ -236,7 +236,7 @@ func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, 
 		// moved the stack pointer yet.
 		return false
 	}
-	if v.Loc.Rule == rule.ABI || v.Loc.Rule == rule.Caller || v.Loc.Rule == rule.Table || v.Reason.Code == reasons.Contradictory || v.Reason.Code == reasons.Reassigned {
+	if v.Loc.Rule == rule.ABI || v.Loc.Rule >= rule.Caller || v.Reason.Code == reasons.Contradictory || v.Reason.Code == reasons.Reassigned {
 		return false // the debug information is in doubt, and all these tools follow it
 	}
 	if v.Reason.Code == reasons.VectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -92,7 +93,11 @@ func (p *prover) add(s *dwarfloc.Site, way *body.Way, args []plan.Argument, firs
 	}
 	// The key does not contain the reasons of arguments that are not fetched: they do not
 	// change the values.
-	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
+	key := pro.Key()
+	if slices.ContainsFunc(args, func(a plan.Argument) bool { return byInstruction(&a) }) {
+		key += fmt.Sprintf("%#x", s.Addr) // each site has a witness of its own
+	}
+	if _, dup := p.seen.LoadOrStore(key, struct{}{}); dup {
 		return nil
 	}
 	site, err := p.second(s)
@@ -162,7 +167,11 @@ func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at
 		e.unchecked = true
 		return e
 	}
-	if r := a.Variable.Loc.Rule; site == nil || derived(&a) || r == rule.ABI || r == rule.Caller || r == rule.Table {
+	if value := p.witness(s, &a); value != nil {
+		e.value = value
+		return e
+	}
+	if r := a.Variable.Loc.Rule; site == nil || derived(&a) || r == rule.ABI || r >= rule.Caller {
 		e.unchecked = true
 		return e
 	}

@@ -1,0 +1,52 @@
+package prove
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// byInstruction reports whether an instruction says an argument.
+func byInstruction(a *plan.Argument) bool {
+	return a.Variable.Loc.Rule == rule.Operand || a.Variable.Loc.Rule == rule.Call
+}
+
+// witness returns what computes the value of an argument that an instruction says: it runs the code up to there. It is nil for others, and for
+// code that the second reader does not run.
+func (p *prover) witness(s *dwarfloc.Site, a *plan.Argument) func(m oracle.Machine) (uint64, bool, error) {
+	if !byInstruction(a) || derived(a) || p.img.Arch().Name != "amd64" {
+		return nil
+	}
+	var at uint64
+	if _, err := fmt.Sscanf(a.Variable.Because, "%v:", &at); err != nil {
+		return nil
+	}
+	var distance int64
+	if _, rest, found := strings.Cut(a.Variable.Because, ": it "); found {
+		if _, by, found := strings.Cut(rest, ", "); found {
+			_, _ = fmt.Sscanf(by, "%d bytes", &distance) // it is 0 where it is not named
+		}
+	}
+	register := uint64(0)
+	if _, name, found := strings.Cut(a.Variable.Because, "passes it in "); found {
+		name, _, _ = strings.Cut(name, ",")
+		r := p.img.Arch().RegisterByName(strings.TrimPrefix(name, "%"))
+		if r == nil {
+			return nil
+		}
+		register = uint64(r.DWARF)
+	}
+	return func(m oracle.Machine) (uint64, bool, error) {
+		v, ok, err := m.Witness(inside.File(p.img).Bytes, s.Addr, at, register)
+		if errors.Is(err, oracle.ErrWitness) {
+			err = errors.Join(err, oracle.ErrNotRead)
+		}
+		return v - uint64(distance), ok, err
+	}
+}
