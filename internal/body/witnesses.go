@@ -40,7 +40,8 @@ type Witness struct {
 	// Register is that of an argument at a Call, by its DWARF number.
 	Register uint16
 	Call     bool
-	writes   bool
+	// Writes is set if the instruction may write memory.
+	Writes bool
 }
 
 // Straight is the straight way from where a body begins: instructions that only go on at the next one, and jumps without a condition.
@@ -75,9 +76,11 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 }
 
 // Follow follows a body that begins at a link-time address and has code in some ranges, up to what a kernel may replace, a condition, or a call.
-// What is of other bodies is followed, and is no witness. Nor is an instruction that reads memory, or writes it, where the body has several that
-// do: GCC counts what it loads to compute an argument at its only use, as EXT4_SB(inode->i_sb) does, to the body, and the debug information knows
-// the parameter of those bodies for which it did not. args are the registers of arguments.
+// What is of other bodies is followed, and is no witness. args are the registers of arguments.
+//
+// What GCC computes for an argument at its only use, as EXT4_SB(inode->i_sb), it counts to the body, and the body's own access perhaps to what is
+// around it; and just such a parameter is lost where others are known. So an instruction that loads a register is no witness, nor one that reads
+// memory, or writes it, where the body has several that do, nor one that writes to the stack.
 func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	if err := w.follow(img, at, ranges, args); err != nil {
 		return err
@@ -86,7 +89,7 @@ func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 		return nil
 	}
 	reads, writes := img.several(ranges)
-	w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return !f.Call && (f.writes && writes || !f.writes && reads) })
+	w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return !f.Call && (f.Writes && writes || !f.Writes && reads) })
 	return nil
 }
 
@@ -167,8 +170,8 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			continue
 		}
 		if own {
-			if m, ok := arch.Touches(w.Trace, code, at); ok {
-				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, writes: m.Writes})
+			if m, ok := arch.Touches(w.Trace, code, at); ok && !(m.Loads && !m.Writes) && !(m.Writes && arch.Spills(code)) {
+				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes})
 			}
 		}
 		arch.Follow(w.Trace, code, at)

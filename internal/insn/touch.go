@@ -7,8 +7,8 @@ type Touch struct {
 	At symbolic.Value // the address, in terms of what registers held where the path begins
 	// Shape is that of the instruction: see Arch.Shape.
 	Shape uint64
-	// Writes is set if the memory may be written.
-	Writes bool
+	// Writes is set if the memory may be written, and Loads if a register may be.
+	Writes, Loads bool
 }
 
 // touches returns the operand in memory of the first instruction in code, which is at addr; t is what registers hold before it. ok is false if
@@ -23,7 +23,7 @@ func (x *engine) touches(t *symbolic.Trace, code []byte, addr uint64) (out Touch
 	}
 	m.odd = false
 	_, w, known := x.registers(op)
-	out = Touch{At: x.address(t, m, addr), Shape: x.shape(code), Writes: w.Memory || !known}
+	out = Touch{At: x.address(t, m, addr), Shape: x.shape(code), Writes: w.Memory || !known, Loads: w.Registers != 0 || !known}
 	x.done(op)
 	return out, true
 }

@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -301,7 +302,11 @@ func (o *observed) asked(i int) string {
 // says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether the value can be fetched.
 func (g *groups) says(o *observed, parameter int, known func(body.Value) bool) (witness, controls int, distance int64) {
 	params := o.asked(parameter)
+	others := strings.Contains(params, string(claim.IsLost)) // they may be computed in the body, by what reads memory
 	for n, k := range o.kinds {
+		if w := &o.straight.Found[o.first[n]]; others && !w.Call && !w.Writes {
+			continue
+		}
 		k.Params = params
 		x := g.by[groupKey{parameter, k}]
 		if x == nil {

@@ -1,0 +1,3 @@
+#include "lost.h"
+
+HALF(CALLER)
