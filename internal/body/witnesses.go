@@ -170,7 +170,13 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			continue
 		}
 		if own {
-			if m, ok := arch.Touches(w.Trace, code, at); ok && !(m.Loads && !m.Writes) && !(m.Writes && arch.Spills(code)) {
+			m, ok := arch.Touches(w.Trace, code, at)
+			if m.Writes {
+				ok = ok && !arch.Spills(code)
+			} else {
+				ok = ok && !m.Loads
+			}
+			if ok {
 				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes})
 			}
 		}

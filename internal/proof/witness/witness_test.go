@@ -140,7 +140,7 @@ func trace(t *testing.T, path string) (want, got []run) {
 	err = session.Run(ctx, func(h *tracer.Hit) error {
 		s := &h.Plan.Sites[h.Site]
 		v := &h.Values[0]
-		r := run{function: s.Site.Function, in: s.Site.Symbol, rule: s.Args[0].Variable.Loc.Rule, lost: v.Lost}
+		r := run{function: s.Function, in: s.Symbol, rule: s.Args[0].Variable.Loc.Rule, lost: v.Lost}
 		if !v.Lost {
 			r.value = binary.NativeEndian.Uint64(v.Data)
 		}
