@@ -42,7 +42,7 @@ var sharedFlags = []flag{
 		f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
 	}, nil},
 	{"exec", func(f *pflag.FlagSet, s *settings) {
-		f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
+		f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel; a name, as bash or libc.so.6, is looked for where the shell and the loader do")
 	}, nil},
 	{"ways", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")

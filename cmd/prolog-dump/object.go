@@ -51,6 +51,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if err != nil {
 		return err
 	}
+	if err := checkObject(o.object); err != nil {
+		return err
+	}
 	spec, err := ebpf.LoadCollectionSpec(o.object)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)

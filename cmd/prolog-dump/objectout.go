@@ -1,9 +1,12 @@
 package main
 
 import (
+	"debug/elf"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +33,9 @@ build of it alone, which its build ID tells. Modules are refused.`,
 		Example: `  prolog-dump object count.bpf.o -x ./server -o count.o`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkObject(args[0]); err != nil {
+				return err
+			}
 			object, err := os.ReadFile(args[0])
 			if err != nil {
 				return err
@@ -62,4 +68,18 @@ build of it alone, which its build ID tells. Modules are refused.`,
 	cmd.Flags().BoolVar(&multi, "multi", false, "sections uprobe.multi, for loaders that attach at all places at once (libbpf 1.3, Linux 6.6); examples/libbpf does so without")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
 	return cmd
+}
+
+// checkObject says it if a file is the source of an object file, which is easily mistaken for that.
+func checkObject(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	magic := make([]byte, len(elf.ELFMAG))
+	if n, _ := io.ReadFull(f, magic); string(magic[:n]) != elf.ELFMAG && slices.Contains([]string{".c", ".h", ".rs", ".go"}, filepath.Ext(path)) {
+		return fmt.Errorf("%s is no object file: it is source, which clang -target bpf -g -O2 -c compiles", path)
+	}
+	return nil
 }

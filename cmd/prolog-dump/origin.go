@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
@@ -52,9 +53,11 @@ func (s *settings) origin(o *probe.Options) (from origin, err error) {
 	case s.vmlinux != "" && s.exec != "":
 		return from, errors.New("-k and -x name two images; give one")
 	case o.Exec != "":
-		return origin{path: o.Exec}, nil
+		from.path, err = procfile.Find(0, o.Exec)
+		return from, err
 	case s.exec != "":
-		return origin{path: s.exec}, nil
+		from.path, err = procfile.Find(0, s.exec)
+		return from, err
 	case s.vmlinux != "":
 		return origin{path: s.vmlinux, kernel: true}, nil
 	}

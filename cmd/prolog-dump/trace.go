@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
@@ -19,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
+	"github.com/bpfprologue/bpfprologue/sites"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -34,6 +36,9 @@ prints a line for each hit: time, task, place, and the arguments by name, as the
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
 kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON (for the kernel CAP_SYSLOG too), and Linux 5.15.
+
+Where neither -x nor -k names an image, it is COMMAND's program if that has such a function,
+and else the running kernel.
 
 With COMMAND the hits are those of it and of all that it starts, directly or not; with
 --all and without COMMAND those of all processes of the machine. In both cases the
@@ -193,6 +198,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 			return nil, nil, nil, fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
 		}
 	}
+	if s.exec == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Exec == "" && defs[0].Options.Module == "" {
+		s.exec = s.programOf(ctx, defs, words)
+	}
 	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
 		return nil, nil, nil, err
 	}
@@ -216,6 +224,33 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	}
 	o.Progress = screen.Counting("attaching")
 	return x, running, defs, o.who.countFirst(ctx, x, defs)
+}
+
+// programOf returns the path of a command's program if a function of it is meant, and otherwise "": of the kernel then.
+func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	path, err := procfile.Find(0, command[0])
+	if err != nil {
+		return ""
+	}
+	o := s.imageOptions(nil)
+	img, err := dwarfloc.Open(path, &o)
+	if err != nil {
+		return ""
+	}
+	defer img.Close()
+	for _, def := range defs {
+		pattern, err := glob.Compile(def.Point.Function)
+		if err != nil || def.Point.Function == "" {
+			continue
+		}
+		if list, err := sites.List(ctx, img, sites.Selection{Functions: pattern, Source: def.Point.Source}); err == nil && list.Len() > 0 {
+			return path
+		}
+	}
+	return ""
 }
 
 // located opens the image of a definition, and finds where it runs. Paths are those of a process, unless pid is 0.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
@@ -57,7 +58,8 @@ func (s *settings) imageOf(args []string) (path string, rest []string, err error
 	case s.vmlinux != "":
 		return s.vmlinux, args, nil
 	case s.exec != "":
-		return s.exec, args, nil
+		path, err = procfile.Find(0, s.exec)
+		return path, args, err
 	case len(args) == 0:
 		return "", nil, usagef("no image: name it, or use -k or -x")
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // Path returns the path by which this process sees a file of another one, which may be in another mount
-// namespace, in a container, or have another root.
+// namespace, in a container, or have another root. A name without a slash is looked for, as [Find] does.
 func Path(pid int, path string) (string, error) {
 	if pid == 0 || path == "" {
-		return path, nil
+		return Find(0, path)
 	}
 	dir := "/proc/" + strconv.Itoa(pid)
 	same, err := sameRoot(dir)
@@ -26,7 +26,7 @@ func Path(pid int, path string) (string, error) {
 	}
 	// If it cannot be known, the path is as good as any. What /proc says of the process is no file of its own.
 	if same || err != nil || strings.HasPrefix(path, dir+"/") {
-		return path, nil
+		return Find(pid, path)
 	}
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s: process %d has file systems of its own: name the file by its whole path there", path, pid)
