@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -129,5 +131,28 @@ func TestAmbiguous(t *testing.T) {
 	}
 	if sizes[0] != sizes[1] {
 		t.Errorf("the pack says %s, and the image %s", sizes[1], sizes[0])
+	}
+}
+
+// TestNamesKept: who asks for many functions that are not there is told the nearest ones each time, and the names are listed once.
+func TestNamesKept(t *testing.T) {
+	var b bytes.Buffer
+	if _, err := pack.Write(t.Context(), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), pack.Options{}, &b); err != nil {
+		t.Fatal(err)
+	}
+	img, err := dwarfloc.FromBytes("p", b.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	first, err := img.QualifiedNames(t.Context())
+	if err != nil || len(first) < 20 {
+		t.Fatal(len(first), err)
+	}
+	slices.Reverse(first) // the caller's own
+	var again []string
+	n := testing.AllocsPerRun(10, func() { again, err = img.QualifiedNames(t.Context()) })
+	if err != nil || !slices.IsSorted(again) || len(again) != len(first) || n > 20 {
+		t.Errorf("%v, %d names, %v allocations", err, len(again), n)
 	}
 }
