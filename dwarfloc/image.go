@@ -18,7 +18,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
@@ -46,8 +45,7 @@ type Image struct {
 	globals    globals
 	names      qualify.Names
 	preempted  preempt.Variables
-	addresses  sync.Map      // cached addresses of symbols, by name
-	walked     atomic.Uint64 // bytes of units that were forgotten
+	addresses  sync.Map // cached addresses of symbols, by name
 	exceptions sync.Once
 	mayUnwind  bool // see unwound
 }
@@ -318,17 +316,11 @@ type unit struct {
 	kept    keptWays
 }
 
-// releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
-// To get them again costs 1 ms for these.
-const releaseEach = 24 << 20
-
 // forget frees what has been derived from the unit, and what was read of it. Whoever walks a
 // whole image forgets each unit: all of them take 100 MB for a kernel. What is needed again
 // is read again.
 func (u *unit) forget() {
-	if size := u.End - u.Off; u.img.walked.Add(size)%releaseEach < size {
-		mapping.Release()
-	}
+	u.img.r.Index.Walked(u.Unit.Unit)
 	u.deriveWays()
 	u.Forget()
 	u.chain.Store(nil)

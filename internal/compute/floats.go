@@ -16,8 +16,8 @@ import (
 // bit those of a larger number are a larger number (IEEE 754-2019, 3.4). So they are compared as integers of which those with the sign
 // bit are negative; 0 and -0 are the same one then, and infinities the largest. What is beyond them is no number, and compares as in C.
 
-// real is an operand of a comparison of floating point numbers.
-type real struct {
+// floating is an operand of a comparison of floating point numbers.
+type floating struct {
 	constant bool
 	value    float64
 	size     int       // bytes of the type
@@ -48,7 +48,7 @@ func (c *computation) constantReal(e *syntax.Expr) (v float64, is bool, err erro
 }
 
 // realOf returns an operand that is a variable with a floating point number. ok is false for other variables.
-func (c *computation) realOf(e *syntax.Expr) (r real, ok bool, err error) {
+func (c *computation) realOf(e *syntax.Expr) (r floating, ok bool, err error) {
 	switch e.Kind {
 	case syntax.KindBinary, syntax.KindSizeof, syntax.KindTask, syntax.KindString, syntax.KindCast:
 		return r, false, nil
@@ -68,7 +68,7 @@ func (c *computation) realOf(e *syntax.Expr) (r real, ok bool, err error) {
 	if t.Size != 4 && t.Size != 8 {
 		return r, false, wrongAt(e, "%v has %d bytes: floating point numbers of 4 and 8 bytes can be compared", v.Type, t.Size)
 	}
-	r = real{size: int(t.Size), reason: v.Reason}
+	r = floating{size: int(t.Size), reason: v.Reason}
 	if r.reason.Code == reasons.None {
 		r.bits, r.reason = c.ev.Bits(&v.Loc, 0, 8*uint64(t.Size))
 	}
@@ -77,7 +77,7 @@ func (c *computation) realOf(e *syntax.Expr) (r real, ok bool, err error) {
 
 // compareReals computes a comparison if one of its operands is a floating point number. ok is false for others.
 func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error) {
-	var sides [2]real
+	var sides [2]floating
 	literal, found := isReal(e.A) || isReal(e.B), false
 	for i, of := range []*syntax.Expr{e.A, e.B} {
 		s := &sides[i]
@@ -112,7 +112,7 @@ func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error
 	if !b.constant && a.size != b.size {
 		return n, false, wrongAt(e, "numbers of %d and of %d bytes cannot be compared", a.size, b.size)
 	}
-	for _, s := range []*real{a, b} {
+	for _, s := range []*floating{a, b} {
 		if s.reason.Code != reasons.None {
 			n.reason = s.reason
 			return n, true, nil
@@ -131,7 +131,7 @@ func isReal(e *syntax.Expr) bool {
 var mirrored = map[loc.Op]loc.Op{ops.Eq: ops.Eq, ops.Ne: ops.Ne, ops.Lt: ops.Gt, ops.Le: ops.Ge, ops.Gt: ops.Lt, ops.Ge: ops.Le}
 
 // compareBits compares a number with another one or a constant.
-func (c *computation) compareBits(which loc.Op, a, b *real) *loc.Expr {
+func (c *computation) compareBits(which loc.Op, a, b *floating) *loc.Expr {
 	x, number := c.ordered(a)
 	var y *loc.Expr
 	if b.constant {
@@ -163,7 +163,7 @@ func (c *computation) compareBits(which loc.Op, a, b *real) *loc.Expr {
 }
 
 // ordered returns an integer that is larger for a larger number, and whether it is a number.
-func (c *computation) ordered(r *real) (key, number *loc.Expr) {
+func (c *computation) ordered(r *floating) (key, number *loc.Expr) {
 	width := uint(8 * r.size)
 	signed := c.ev.Extend(r.bits, r.size, true)
 	without := c.ev.Binary(ops.And, signed, c.ev.Const(1<<(width-1)-1))

@@ -70,6 +70,18 @@ type Index struct {
 	chosen  atomic.Pointer[chosen] // the last one
 	derived derived
 	broken  atomic.Pointer[error] // a panic of Work
+	walked  atomic.Uint64         // bytes of units, see Walked
+}
+
+// releaseEach is after how many bytes of units that were walked through the pages of the file are given back.
+// To get them again costs 1 ms for these.
+const releaseEach = 24 << 20
+
+// Walked is called for each unit by whoever walks through all: the memory of the file's pages is given back now and then.
+func (x *Index) Walked(u *Unit) {
+	if size := u.End - u.Off; x.walked.Add(size)%releaseEach < size {
+		mapping.Release()
+	}
 }
 
 // Unit is a unit with the records of its functions.

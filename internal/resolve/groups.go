@@ -137,6 +137,7 @@ func (img *Image) learnEvery() error {
 		u := &img.Units[units[i]]
 		err := l.unit(s, u, func(r *index.Rec, u *Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
+			img.Index.Walked(u.Unit)
 			u.Forget()
 		}
 		return err
