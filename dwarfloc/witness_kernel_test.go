@@ -21,9 +21,9 @@ var families = []family{
 	{map[string]string{"_test_bit": "addr", "arch_test_bit": "addr", "constant_test_bit": "addr", "variable_test_bit": "addr", "cpumask_test_cpu": "cpumask"}, map[string]int{"amd64": 4500}},
 	{map[string]string{"set_bit": "addr", "arch_set_bit": "addr"}, map[string]int{"amd64": 550}},
 	{map[string]string{"clear_bit": "addr", "arch_clear_bit": "addr"}, map[string]int{"amd64": 90}},
-	{map[string]string{"spin_unlock": "lock"}, map[string]int{"amd64": 280, "arm64": 300}},
+	{map[string]string{"spin_unlock": "lock"}, map[string]int{"amd64": 220, "arm64": 300}},
 	{map[string]string{"spin_lock": "lock"}, map[string]int{"amd64": 150}},
-	{map[string]string{"find_next_bit": "addr"}, map[string]int{"amd64": 500, "arm64": 400}},
+	{map[string]string{"find_next_bit": "addr"}, map[string]int{"arm64": 400}},
 	{map[string]string{"put_page_testzero": "page", "page_ref_dec_and_test": "page"}, map[string]int{"amd64": 400}},
 }
 

@@ -79,8 +79,8 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 // What is of other bodies is followed, and is no witness. args are the registers of arguments.
 //
 // What GCC computes for an argument at its only use, as EXT4_SB(inode->i_sb), it counts to the body, and the body's own access perhaps to what is
-// around it; and just such a parameter is lost where others are known. So an instruction that loads a register is no witness, nor one that reads
-// memory, or writes it, where the body has several that do, nor one that writes to the stack.
+// around it; and just such a parameter is lost where others are known. So an instruction that loads a register, or compares what is in memory, is
+// no witness (as one that tests a bit is, which compilers do not write to memory of their own accord), nor one that reads memory, or writes it, where the body has several that do, nor one that writes to the stack.
 func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	if err := w.follow(img, at, ranges, args); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			if m.Writes {
 				ok = ok && !arch.Spills(code)
 			} else {
-				ok = ok && !m.Loads
+				ok = ok && !m.Loads && !m.Compares
 			}
 			if ok {
 				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes})

@@ -134,6 +134,19 @@ func (x *Unit) callAt(at uint64) (c Call, ok bool, err error) {
 	return c, found == 1, err // else they may say different things
 }
 
+// Passes reports whether the described call that returns to an address passes something in a place.
+func (x *Unit) Passes(after uint64, place []byte) (passes bool, err error) {
+	c, ok, err := x.callAt(after)
+	if !ok || err != nil {
+		return false, err
+	}
+	err = c.each(func(p *parameter) error {
+		passes = passes || string(p.place) == string(place)
+		return nil
+	})
+	return passes, err
+}
+
 // nothing reports whether code does nothing: GCC's debug information leaves out what -fpatchable-function-entry puts at a function's
 // beginning, where it is called (arm64).
 func (x *Unit) nothing(from, to uint64) bool {

@@ -7,8 +7,8 @@ type Touch struct {
 	At symbolic.Value // the address, in terms of what registers held where the path begins
 	// Shape is that of the instruction: see Arch.Shape.
 	Shape uint64
-	// Writes is set if the memory may be written, and Loads if a register may be.
-	Writes, Loads bool
+	// Writes is set if the memory may be written, Loads if a register may be, and Compares if the memory's value is compared.
+	Writes, Loads, Compares bool
 }
 
 // touches returns the operand in memory of the first instruction in code, which is at addr; t is what registers hold before it. ok is false if
@@ -24,6 +24,7 @@ func (x *engine) touches(t *symbolic.Trace, code []byte, addr uint64) (out Touch
 	m.odd = false
 	_, w, known := x.registers(op)
 	out = Touch{At: x.address(t, m, addr), Shape: x.shape(code), Writes: w.Memory || !known, Loads: w.Registers != 0 || !known}
+	out.Compares = op.does.verb == compares || op.does.verb == tests
 	x.done(op)
 	return out, true
 }

@@ -17,6 +17,7 @@ func TestTouches(t *testing.T) {
 		registers        []int
 		scale            uint64 // of the second
 		writes, none     bool
+		compares         bool
 		elsewhere        bool // it accesses memory that no address says
 	}{
 		{what: "mov 8(%rdi),%rax", code: "488b4708", registers: []int{rdi}, plus: 8},
@@ -24,7 +25,7 @@ func TestTouches(t *testing.T) {
 		{what: "lock bts %rax,(%rdi)", code: "f0480fab07", registers: []int{rdi}, writes: true},
 		{what: "lock incl 52(%rdi)", code: "f0ff4734", registers: []int{rdi}, plus: 52, writes: true},
 		{what: "movb $0,(%rdi,%rcx,8)", code: "c604cf00", registers: []int{rcx, rdi}, scale: 8, writes: true},
-		{what: "cmpl $0,(%rdi)", code: "833f00", registers: []int{rdi}},
+		{what: "cmpl $0,(%rdi)", code: "833f00", registers: []int{rdi}, compares: true},
 		{what: "mov 0x10(%rip),%rax", code: "488b0510000000", plus: 0x1017},
 		{what: "lea 8(%rdi),%rax", code: "488d4708", none: true},
 		{what: "mov %gs:(%rdi),%rax", code: "65488b07", none: true, elsewhere: true},
@@ -49,7 +50,7 @@ func TestTouches(t *testing.T) {
 		}
 		code := dwarftest.Hex(t, tt.code)
 		got, ok := a.Touches(trace, code, 0x1000)
-		if ok == tt.none || ok && (got.At != want || got.Writes != tt.writes) {
+		if ok == tt.none || ok && (got.At != want || got.Writes != tt.writes || got.Compares != tt.compares) {
 			t.Errorf("%s: %+v, %v, want %+v", tt.what, got, ok, want)
 		}
 		if writes, ok := a.Touching(code); ok != (!tt.none || tt.elsewhere) || writes != tt.writes {

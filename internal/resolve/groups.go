@@ -3,7 +3,6 @@ package resolve
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -126,14 +125,11 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	var learners [64]*learner
+	learners := sync.Pool{New: func() any { return &learner{of: of} }}
 	units := img.Index.AllUnits()
 	return img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
-		l := learners[s.Worker%len(learners)]
-		if l == nil {
-			l = &learner{of: of}
-			learners[s.Worker%len(learners)] = l
-		}
+		l := learners.Get().(*learner)
+		defer learners.Put(l)
 		u := &img.Units[units[i]]
 		err := l.unit(s, u, func(r *index.Rec, u *Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
@@ -293,6 +289,21 @@ func (g *groups) add(o *observed) {
 	}
 }
 
+// aboutAnother reports whether a witness may be about another parameter than one: about a pointer that is lost too, or about what it has a
+// fixed distance from. Where both were known they may have had one, as those of note(p, &p->member).
+func (o *observed) aboutAnother(one int, w *body.Witness) bool {
+	for i := range o.params {
+		p := &o.params[i]
+		if i == one || !p.wide || o.letters[i] == claim.IsConstant {
+			continue
+		}
+		if !p.sure && p.pointer || p.sure && o.straight.Trace.Plus(w.Value, p.value, ^uint64(0)).IsConstant() {
+			return true
+		}
+	}
+	return false
+}
+
 // asked returns what debug information says of the parameters, with one that is asked about.
 func (o *observed) asked(i int) string {
 	letters := slices.Clone(o.letters)
@@ -303,9 +314,8 @@ func (o *observed) asked(i int) string {
 // says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether the value can be fetched.
 func (g *groups) says(o *observed, parameter int, known func(body.Value) bool) (witness, controls int, distance int64) {
 	params := o.asked(parameter)
-	others := strings.Contains(params, string(claim.IsLost)) // they may be computed in the body, by what reads memory
 	for n, k := range o.kinds {
-		if w := &o.straight.Found[o.first[n]]; others && !w.Call && !w.Writes {
+		if o.aboutAnother(parameter, &o.straight.Found[o.first[n]]) {
 			continue
 		}
 		k.Params = params

@@ -20,10 +20,12 @@ type observed struct {
 	first     []int        // for each the first one, by its number in straight.Found
 }
 
-// parameter is one of them. Pointers are what witnesses speak of.
+// parameter is one of them. Pointers are what witnesses speak of. Another one as wide may be what a witness is
+// about.
 type parameter struct {
 	name    string
 	pointer bool
+	wide    bool
 	loc     loc.Location
 	sure    bool // value is what debug information says where the body begins
 	value   body.Value
@@ -40,6 +42,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
 		t, err := a.Type.Resolve()
 		p.pointer = err == nil && t.Kind == types.Pointer
+		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
 		ok = ok || p.pointer
 		letter, constant := byte(claim.IsLost), uint64(0)
 		switch {
@@ -58,7 +61,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	}
 	for i := range o.params {
 		p := &o.params[i]
-		if p.pointer && p.sure {
+		if p.wide && p.sure {
 			p.value, p.sure = symbolOf(o.straight.Trace, &p.loc)
 		}
 	}

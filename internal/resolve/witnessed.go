@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -58,6 +60,11 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", nil
 	}
 	w := &o.straight.Found[n]
+	if w.Call {
+		if passes, err := s.U.passes(w); !passes || err != nil {
+			return l, "", err
+		}
+	}
 	l = ev.Value(e)
 	if l.Rule = rule.Operand; w.Call {
 		l.Rule = rule.Call
@@ -71,4 +78,13 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		what += fmt.Sprintf(", %+d bytes", distance)
 	}
 	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
+}
+
+// passes reports whether the debug information says that a call passes something in the register of a witness: others have what was left there.
+func (u *Unit) passes(w *body.Witness) (bool, error) {
+	calls, err := u.readCalls()
+	if err != nil || w.Register > uint16(op.DW_OP_reg31-op.DW_OP_reg0) {
+		return false, err
+	}
+	return calls.Passes(w.Addr+uint64(w.Size), []byte{uint8(op.DW_OP_reg0) + uint8(w.Register)})
 }
