@@ -28,7 +28,7 @@ func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 		return err
 	}
 	b := bufio.NewWriter(w)
-	x.unread(b)
+	x.unread(b, "//")
 	if slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Offset != 0 }) {
 		fmt.Fprint(b, "// Inside functions bpftrace attaches only if it is built for that: \"bpftrace --info\" has \"bfd: yes\" then. Debian's is not.\n")
 	}

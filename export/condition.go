@@ -71,9 +71,10 @@ func (x *exporter) comparison(e *loc.Expr) (string, error) {
 	return fmt.Sprintf("((%s)(%s) %s (%s)(%s))", kind, a, c.sign, kind, b), err
 }
 
-// tasks are the numbers of the current task as bpftrace names them.
+// tasks are the numbers of the current task as bpftrace names them. Its nsecs is another clock than $time, one that goes on while the machine
+// is suspended.
 var tasks = map[ops.TaskNumber]string{
-	ops.TaskPID: "pid", ops.TaskTID: "tid", ops.TaskUID: "uid", ops.TaskGID: "gid", ops.TaskCPU: "cpu", ops.TaskCgroup: "cgroup", ops.TaskTime: "nsecs",
+	ops.TaskPID: "pid", ops.TaskTID: "tid", ops.TaskUID: "uid", ops.TaskGID: "gid", ops.TaskCPU: "cpu", ops.TaskCgroup: "cgroup",
 }
 
 // traced is an argument of an event: its field, and its type there.
@@ -114,13 +115,16 @@ func (x *exporter) filterOf(e *loc.Expr, fields []traced) (string, error) {
 		if bits.Op != ops.And || bits.B.Op != ops.Const {
 			break
 		}
-		if f, extended := x.fieldOf(bits.A, fields); f != nil && extended != ops.SExt {
+		if f, extended := x.fieldOf(bits.A, fields); f != nil && extended != ops.SExt && fits("u"+f.kind[1:], bits.B.K) {
 			return fmt.Sprintf("%s & %#x", f.name, bits.B.K), nil
 		}
 	}
 	f, extended := x.fieldOf(e.A, fields)
 	if f == nil {
 		return "", leave("a filter compares arguments: give it %s as one", e.A.Text(x.p.Image.Arch()))
+	}
+	if !fits(f.kind, e.B.K) {
+		return "", leave("a filter compares the field %s:%s with numbers of its type", f.name, f.kind)
 	}
 	equality, signed := e.Op == ops.Eq || e.Op == ops.Ne, strings.HasPrefix(f.kind, "s")
 	switch {
@@ -133,6 +137,19 @@ func (x *exporter) filterOf(e *loc.Expr, fields []traced) (string, error) {
 		number = strconv.FormatInt(int64(e.B.K), 10)
 	}
 	return f.name + " " + c.sign + " " + number, nil
+}
+
+// fits reports whether a type of a field, as "u32" or "b3@2/8", has a number. The kernel takes the lower bits of others.
+func fits(kind string, n uint64) bool {
+	digits := len(kind) - len(strings.TrimLeft(kind[1:], "0123456789")) - 1
+	bits, err := strconv.Atoi(kind[1 : 1+digits])
+	switch {
+	case err != nil || bits < 1 || bits > 64:
+		return false
+	case kind[0] == 's':
+		return int64(n)>>(bits-1) == 0 || int64(n)>>(bits-1) == -1
+	}
+	return bits == 64 || n>>bits == 0
 }
 
 // fieldOf returns the field that has the value of an expression, and how the expression extends it: ops.ZExt, ops.SExt, or ops.Const for
@@ -162,13 +179,13 @@ func (x *exporter) fieldOf(e *loc.Expr, fields []traced) (*traced, loc.Op) {
 	return nil, 0
 }
 
-// unread writes a comment if a condition reads memory: bpftrace takes what it cannot read for 0.
-func (x *exporter) unread(w io.Writer) {
+// unread writes a comment if a condition reads memory: bpftrace, and events, take what they cannot read for 0.
+func (x *exporter) unread(w io.Writer, sign string) {
 	for i := range x.p.Sites {
 		tests, err := x.tests(&x.p.Sites[i])
 		for _, e := range tests {
 			if err == nil && reads(e) {
-				fmt.Fprintf(w, "// in the condition %s memory that cannot be read counts as 0\n", cname.OneLine(x.p.Definition.Options.If.String()))
+				fmt.Fprintf(w, "%s in the condition %s memory that cannot be read counts as 0\n", sign, cname.OneLine(x.p.Definition.Options.If.String()))
 				return
 			}
 		}

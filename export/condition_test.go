@@ -61,6 +61,9 @@ func TestConditionTracefs(t *testing.T) {
 		"arg1 > 2000 || arg1 == 5":     "",
 		"$pid == 1":                    "",
 		"(unsigned long)arg1 > 0xfff0": "",
+		"arg1 < 32767":                 "arg1 < 32767",
+		"arg1 < 32768":                 "",
+		"arg1 == 65541":                "",
 	} {
 		p := plantest.New(t, img, "if="+condition+";my_func_c_abcd arg1", plan.Options{})
 		var b bytes.Buffer

@@ -36,6 +36,7 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	}
 	events := make(names)
 	b := bufio.NewWriter(w)
+	x.unread(b, "#")
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {

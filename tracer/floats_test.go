@@ -39,7 +39,7 @@ func TestFloats(t *testing.T) {
 		"s->d > 1.0": 3, "s->d == 1.5": 1, "s->d >= 1.5": 3, "s->d < 0.0": 2, "s->d <= 0.0": 4, "s->d == 0.0": 2, "s->d != 0.0": 8, "s->d == 0": 2,
 		"s->d > -3": 7, "1.5 <= s->d": 3, "s->d == s->d": 8, "s->d != s->d": 2, "s->d < s->e": 5, "!(s->d > 0.0)": 6, "s->d > 1e3 || s->d < -1.0e3": 3,
 		"s->f > 0.1": 4, "s->f >= 0.1": 4, "s->f < 0.1": 4, "s->f <= 0.1": 4, "s->f != 0.1": 10, "s->f == 1.5": 1,
-		"s->b == true": 5, "false == s->b": 5, "s->who == NULL": 6, "s->who != nullptr": 4,
+		"s->f == true": 0, "s->f > true": 3, "s->f < 16777217": 6, "s->b == true": 5, "false == s->b": 5, "s->who == NULL": 6, "s->who != nullptr": 4,
 	} {
 		if got := holds(t, img, path, condition); got != want {
 			t.Errorf("%s: %d hits, want %d", condition, got, want)
@@ -51,6 +51,8 @@ func TestFloats(t *testing.T) {
 		"s->d + 1 > 2.0":  "must be of type float or double",
 		"s->b > 1.5":      "must be of type float or double",
 		"1.5 == 2.5":      "two constants are compared",
+		"s->f == nope":    "no variable \"nope\"",
+		"s->f == s->b":    "must be of type float or double",
 		"s->d == -1.5e":   "found",
 		"s->d + 1.5 == 2": "can only be compared",
 		"s->b = true":     "(== compares)",

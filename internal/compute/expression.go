@@ -163,12 +163,10 @@ func (c *computation) number(e *syntax.Expr) (n number, err error) {
 		}
 	}
 	v, err := c.resolve(e)
-	if wrong := (*Mismatch)(nil); errors.As(err, &wrong) && wrong.unknown && e.Kind == syntax.KindVariable && len(e.Path) == 0 {
-		if k, is := constants[e.Name]; is {
+	if err != nil {
+		if k, is := c.word(e); is {
 			return c.constant(k), nil
 		}
-	}
-	if err != nil {
 		return n, err
 	}
 	return c.numberOf(e, v)
@@ -176,6 +174,16 @@ func (c *computation) number(e *syntax.Expr) (n number, err error) {
 
 // constants are words of languages for numbers, where nothing else has their names.
 var constants = map[string]int64{"true": 1, "false": 0, "NULL": 0, "nullptr": 0, "nil": 0}
+
+// word returns the number that a word stands for, if nothing else has its name.
+func (c *computation) word(e *syntax.Expr) (k int64, is bool) {
+	if k, is = constants[e.Name]; !is || e.Kind != syntax.KindVariable || len(e.Path) > 0 {
+		return 0, false
+	}
+	_, err := c.resolve(e)
+	wrong := (*Mismatch)(nil)
+	return k, errors.As(err, &wrong) && wrong.unknown
+}
 
 // constant returns a number of C's type for it.
 func (c *computation) constant(k int64) number {

@@ -42,6 +42,9 @@ func (c *computation) constantReal(e *syntax.Expr) (v float64, is bool, err erro
 		return -v, is, err
 	case e.Kind == syntax.KindVariable:
 		k, found, err := inside.Enumerator(c.s, e.Name)
+		if !found && err == nil {
+			k, found = c.word(e)
+		}
 		return float64(k), found, err
 	}
 	return 0, false, nil
@@ -89,12 +92,12 @@ func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error
 		}
 		known, is, err := c.realOf(of)
 		switch {
-		case !literal && (err != nil || !is):
+		case !literal && !found && (err != nil || !is):
 			return n, false, nil // it is said where a number is asked for
 		case err != nil:
 			return n, false, err
 		case !is:
-			return n, false, wrongAt(of, "what is compared with a number with a point must be of type float or double")
+			return n, false, wrongAt(of, "what is compared with a floating point number must be of type float or double")
 		}
 		*s, found = known, true
 	}
@@ -107,6 +110,14 @@ func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error
 	a, b, which := &sides[0], &sides[1], operators[e.Name].signed
 	if a.constant {
 		a, b, which = b, a, mirrored[which]
+	}
+	if of := e.B; b.constant && a.size == 4 {
+		if b == &sides[0] {
+			of = e.A
+		}
+		if !isReal(of) {
+			b.value = float64(float32(b.value)) // an integer becomes a float (ISO C11 6.3.1.8)
+		}
 	}
 	n = number{size: 4, signed: true}
 	if !b.constant && a.size != b.size {
