@@ -53,6 +53,18 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
+// replace changes a text in a file.
+func replace(t *testing.T, path, old, with string) {
+	t.Helper()
+	d, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(d, []byte(old)) {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(d, []byte(old), []byte(with), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLibbpf: a loader in C, with libbpf and a skeleton, attaches what the tool wrote, at every place, and loses nothing. Other tools take
 // the object too.
 func TestLibbpf(t *testing.T) {
@@ -74,6 +86,31 @@ func TestLibbpf(t *testing.T) {
 	}
 	if want := fmt.Sprintf("%d hits, 0 without the argument, sum %d\n", hits, sum); !strings.HasSuffix(got, want) {
 		t.Errorf("trace has %s", want)
+	}
+	// With standard input closed, a link's descriptor can be 0.
+	if got := run(t, dir, "sh", "-c", "./count ./target <&-"); !strings.HasPrefix(got, "6 probes, 0 refused\n10000 hits,") {
+		t.Errorf("without standard input: %s", got)
+	}
+	variant := func(source string) string {
+		if err := os.WriteFile(filepath.Join(dir, "variant.c"), []byte(source+"\n#include \"main.c\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, dir, "gcc-12", "-Wall", "-Wextra", "-Werror", "-o", "variant", "variant.c", "-lbpf")
+		out, _ := exec.Command("sh", "-c", "cd "+dir+" && ./variant ./target").CombinedOutput() // it may mean to fail
+		return string(out)
+	}
+	got = variant("#include \"bpfprologue.h\"\n#define bpfprologue_attach(obj, pid, to) bpfprologue_attach(obj, 0, to)")
+	if want := "6 probes, 0 refused\n0 hits, 0 without the argument, sum 0\n"; got != want {
+		t.Errorf("for the loader's own process, which is not the target's:\n%s, want\n%s", got, want)
+	}
+	got = variant(`#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define realloc(...) (errno = ENOMEM, NULL)
+#define strerror(err) (fprintf(stderr, "%d refused\n", attached.refused), strerror(err))`)
+	if want := "6 refused\ncount: Cannot allocate memory\n"; got != want {
+		t.Errorf("without memory:\n%s, want\n%s", got, want)
 	}
 	t.Run("another build", func(t *testing.T) {
 		run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "target.c")
@@ -99,15 +136,27 @@ func TestLibbpf(t *testing.T) {
 func TestBpf2go(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	dir := made(t, "bpf2go")
-	got := run(t, dir, "./count", "./target")
-	if want := "6 probes, 0 refused\n10000 hits, 0 without the argument, sum 5259008\n"; got != want {
+	want := "6 probes, 0 refused\n10000 hits, 0 without the argument, sum 5259008\n"
+	if got := run(t, dir, "./count", "./target"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
+	// A program that has no table is attached by others. Programs come in any order: so several times.
+	replace(t, filepath.Join(dir, "../libbpf/count.bpf.c"), "char _license", "SEC(\"socket\")\nint other(void *ctx)\n{\n\treturn 0;\n}\n\nchar _license")
+	replace(t, filepath.Join(dir, "main.go"), `"func": objects.Func`, `"func": objects.Func, "other": objects.Other`)
+	run(t, dir, "make", "CLANG=clang-14", "CC=gcc-12")
+	const times = 10
+	for range times {
+		if got := run(t, dir, "./count", "./target"); got != want {
+			t.Fatalf("with one more program\n%s, want\n%s", got, want)
+		}
+	}
 	run(t, dir, "gcc-12", "-O1", "-g", "-o", "target", "../libbpf/target.c")
-	cmd := exec.Command("./count", "./target")
-	cmd.Dir = dir
-	if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "and the programs are for") {
-		t.Errorf("another build: %v: %s", err, text)
+	for range times {
+		cmd := exec.Command("./count", "./target")
+		cmd.Dir = dir
+		if text, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(text), "and the programs are for") {
+			t.Fatalf("another build: %v: %s", err, text)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 
@@ -231,7 +232,7 @@ func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, comm
 	if len(command) == 0 {
 		return ""
 	}
-	path, err := procfile.Find(0, command[0])
+	path, err := exec.LookPath(command[0]) // as launch.Start: a file of that name here does not run
 	if err != nil {
 		return ""
 	}

@@ -52,8 +52,11 @@ func Prepare(spec *ebpf.CollectionSpec) error {
 	multi := hasMulti()
 	for name, program := range spec.Programs {
 		images, err := table[image](spec, "image_"+name)
-		if err != nil || len(images) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(images) == 0 {
+			continue // a program of another kind
 		}
 		path := text(images[0].Path[:])
 		id, err := buildID(path)
@@ -181,8 +184,11 @@ func Attach(spec *ebpf.CollectionSpec, programs map[string]*ebpf.Program) (*Atta
 			return nil, errors.Join(err, a.Close())
 		}
 		images, err := table[image](spec, "image_"+name)
-		if err != nil || len(images) == 0 {
+		if err != nil {
 			return nil, errors.Join(err, a.Close())
+		}
+		if len(images) == 0 {
+			continue
 		}
 		multi, together := spec.Programs[name].AttachType == ebpf.AttachTraceUprobeMulti, 1
 		if multi {

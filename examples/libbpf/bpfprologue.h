@@ -6,7 +6,7 @@
  *	obj = bpf_object__open_file("count.o", NULL);	(or a skeleton's: skel->obj)
  *	bpfprologue_prepare(obj);			before the object is loaded
  *	bpf_object__load(obj);
- *	bpfprologue_attach(obj, -1, &attached);		-1 for all processes
+ *	bpfprologue_attach(obj, -1, &attached);		-1 for all processes, 0 for this one
  *	bpfprologue_detach(&attached);
  *
  * Functions return 0, or a negative error number. Sites that the kernel refuses are counted. Uprobes are attached together where the kernel can.
@@ -152,10 +152,10 @@ static inline int bpfprologue_prepare(struct bpf_object *obj)
 static inline void bpfprologue_link(struct bpfprologue *to, struct bpf_program *prog, int pid, const struct bpfprologue_image *image, const struct bpfprologue_site *s, size_t n)
 {
 	int kind = bpf_program__expected_attach_type(prog), returns = s->flags & BPFPROLOGUE_RETURN;
-	struct bpfprologue_link l = {}, *links = realloc(to->links, (to->count + 1) * sizeof(*links));
+	struct bpfprologue_link l = { .fd = -1 }, *links = realloc(to->links, (to->count + 1) * sizeof(*links));
 	to->links = links ? links : to->links;
 	if (links && kind == BPFPROLOGUE_MULTI) {
-		l.fd = bpfprologue_multi(bpf_program__fd(prog), image->path, s, n, pid < 0 ? 0 : pid);
+		l.fd = bpfprologue_multi(bpf_program__fd(prog), image->path, s, n, pid < 0 ? 0 : pid ? pid : getpid());
 	} else if (links && image->path[0]) {
 		LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = s->cookie, .retprobe = returns);
 		l.link = bpf_program__attach_uprobe_opts(prog, pid, image->path, s->offset, &o);
@@ -163,15 +163,15 @@ static inline void bpfprologue_link(struct bpfprologue *to, struct bpf_program *
 		LIBBPF_OPTS(bpf_kprobe_opts, o, .bpf_cookie = s->cookie, .offset = s->offset, .retprobe = returns);
 		l.link = bpf_program__attach_kprobe_opts(prog, s->where, &o);
 	}
-	if (l.link || l.fd > 0)
+	if (l.link || l.fd >= 0)
 		to->links[to->count++] = l, to->probes += n;
-	else if (n == 1)
-		to->refused++, to->error = l.fd ? l.fd : -errno;
-	for (size_t i = 0; n > 1 && l.fd < 0 && i < n; i++)
+	else if (n == 1 || !links)
+		to->refused += n, to->error = links && kind == BPFPROLOGUE_MULTI ? l.fd : -errno;
+	for (size_t i = 0; links && n > 1 && l.fd < 0 && i < n; i++)
 		bpfprologue_link(to, prog, pid, image, s + i, 1);
 }
 
-/* bpfprologue_attach attaches all programs at all their sites. */
+/* bpfprologue_attach attaches all programs at all their sites: for a process, for this one if pid is 0, for all if it is negative. A kernel's probes have no process. */
 static inline int bpfprologue_attach(struct bpf_object *obj, int pid, struct bpfprologue *to)
 {
 	struct bpf_program *prog;

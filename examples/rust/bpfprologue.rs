@@ -42,7 +42,8 @@ pub unsafe fn prepare(object: *mut Object) -> Result<(), Error> {
 }
 
 impl Attached {
-    /// Attaches all programs of a loaded object at all their sites, for one process or all.
+    /// Attaches all programs of a loaded object at all their sites: for a process, for this one with `Some(0)`, for all with `None`. A
+    /// kernel's probes have no process.
     ///
     /// # Safety
     /// The pointer is that of a loaded object, which outlives the probes.

@@ -149,7 +149,7 @@ func tableOf(columns []column, wants []Want) (*Table, error) {
 // checkKernel checks definitions on one kernel. It returns nil for one that was checked before, and for a program among kernels.
 func checkKernel(ctx context.Context, from *Source, wants []Want, seen map[string]string, o *Options) (_ *column, err error) {
 	k, err := from.open(&o.Image)
-	if k == nil {
+	if err != nil || k == nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, k.img.Close()) }()

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,6 +232,25 @@ func TestDamaged(t *testing.T) {
 	table, err = check(dir)
 	if err != nil || len(table.Kernels) != 2 || table.Kernels[0].Name != "6.1 "+filepath.Join(dir, "6.1.pack") {
 		t.Errorf("%v, %+v", err, table)
+	}
+}
+
+// TestOutside: a kernel whose table is not in the file is no kernel without that table.
+func TestOutside(t *testing.T) {
+	path, err := fixtures.WriteTo(t.TempDir(), "basic-gcc12-O2-dwarf5.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(testenv.Tool(t, "objcopy"), "--add-symbol", "__start_mcount_loc=0x10", "--add-symbol", "__stop_mcount_loc=0x20", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	sources, err := Sources([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(t.Context(), sources, wants(t, "my_func_three_abcd arg1"), Options{}); err == nil || !strings.Contains(err.Error(), "__start_mcount_loc: ") {
+		t.Errorf("%v", err)
 	}
 }
 

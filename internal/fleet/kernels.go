@@ -164,8 +164,10 @@ func (s *Source) open(o *dwarfloc.Options) (_ *Kernel, err error) {
 	if s.archived != "" && k.Name == nameOfFile(s.path) {
 		k.Name = s.archived
 	}
-	k.table, err = attachable.New(k.img)
-	return k, err
+	if k.table, err = attachable.New(k.img); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // buildID returns the build ID that a pack's place says, or "": in an archive, in a tree (see WriteInTree) and in a directory that pack.Find

@@ -13,13 +13,13 @@ import (
 )
 
 // Find returns the path of a program or library by its name: of the file that a process has mapped, if pid is not 0, or else in PATH and
-// where the loader finds libraries. A path, and the name of a file in the working directory, are returned as they are, and so is a name
-// that nothing has. The process must see the same files as this one.
+// where the loader finds libraries. A path, and the name of a regular file in the working directory, are returned as they are, and so is a
+// name that nothing has. The process must see the same files as this one.
 func Find(pid int, name string) (string, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return name, nil
 	}
-	if _, err := os.Lstat(name); err == nil {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
 		return name, nil
 	}
 	if pid != 0 {

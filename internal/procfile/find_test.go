@@ -13,6 +13,9 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile("here", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir("sh", 0o700); err != nil { // it does not hide the program
+		t.Fatal(err)
+	}
 	shell, err := filepath.EvalSymlinks("/bin/sh")
 	if err != nil {
 		t.Fatal(err)
