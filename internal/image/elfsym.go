@@ -151,10 +151,14 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 func beginning(name []byte) uint64 {
 	var words [2]uint64
 	for i := range words {
-		var b [8]byte
-		copy(b[:], name)
-		w := binary.LittleEndian.Uint64(b[:])
-		name = name[min(len(name), 8):]
+		var w uint64
+		if len(name) >= 8 {
+			w, name = binary.LittleEndian.Uint64(name), name[8:]
+		} else {
+			var b [8]byte
+			copy(b[:], name)
+			w, name = binary.LittleEndian.Uint64(b[:]), nil
+		}
 		// The lowest byte that is 0 ends the name: nothing after it counts.
 		if end := (w - 0x0101010101010101) &^ w & 0x8080808080808080; end != 0 {
 			words[i] = w & (end&-end>>7 - 1)
