@@ -134,7 +134,7 @@ func (img *Image) learnEvery() error {
 		err := l.unit(s, u, func(r *index.Rec, u *Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
 			img.Index.Walked(u.Unit)
-			u.Forget()
+			u.forgetRead()
 		}
 		return err
 	})

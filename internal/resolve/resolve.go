@@ -82,6 +82,13 @@ func (img *Image) Executable(addr uint64) bool {
 
 // Forget frees what has been derived from the unit, and what was read of it.
 func (u *Unit) Forget() {
+	u.forgetRead()
+	u.Img.Types.Forget(u.Unit.Unit)
+}
+
+// forgetRead frees what is equal when it is read again. Types are not: whoever compares them while somebody else walks through the unit finds
+// one type twice.
+func (u *Unit) forgetRead() {
 	u.Unit.Forget()
 	u.Body.Forget()
 	u.assigned.Clear()
@@ -89,7 +96,6 @@ func (u *Unit) Forget() {
 	u.described.Clear()
 	u.callers.Store(nil)
 	u.function.Store(nil)
-	u.Img.Types.Forget(u.Unit.Unit)
 }
 
 // TypeOf returns the type that a reference names.
