@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -177,10 +178,15 @@ func main() {
 
 // TestTracefsUsed: the kernel takes the definitions, and the filters of a condition, and its events have every run and the values.
 func TestTracefsUsed(t *testing.T) {
-	const root = "/sys/kernel/tracing"
-	if _, err := os.Stat(root + "/uprobe_events"); err != nil {
-		testenv.Missing(t, "no "+root+"/uprobe_events: "+err.Error())
+	root := t.TempDir() // not all machines have it at /sys/kernel/tracing
+	if err := unix.Mount("none", root, "tracefs", 0, ""); err != nil {
+		testenv.Missing(t, "tracefs cannot be mounted: "+err.Error())
 	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(root, 0); err != nil {
+			t.Error(err)
+		}
+	})
 	target := compile(t)
 	group := fmt.Sprintf("used%d", os.Getpid())
 	var b bytes.Buffer
@@ -205,7 +211,7 @@ func TestTracefsUsed(t *testing.T) {
 	t.Cleanup(func() {
 		shell("echo 0 >" + instance + "/events/" + group + "/enable; rmdir " + instance + "; echo '-:" + group + "/' >>" + root + "/uprobe_events")
 	})
-	filters := strings.ReplaceAll(shell("sed -n 's/^# echo/echo/p' "+file), root+"/events", instance+"/events")
+	filters := strings.ReplaceAll(shell("sed -n 's/^# echo/echo/p' "+file), "/sys/kernel/tracing/events", instance+"/events")
 	shell(filters + "echo 1 >" + instance + "/events/" + group + "/enable; " + target)
 	hits, sum := 0, 0
 	for line := range strings.Lines(shell("cat " + instance + "/trace")) {
