@@ -237,7 +237,9 @@ func (c *computation) numberOf(e *syntax.Expr, v *dwarfloc.Variable) (n number, 
 		}
 		return n, nil
 	case types.Float:
-		return n, wrongAt(e, "%v can only be compared, with another one or a constant", v.Type)
+		wrong := wrongAt(e, "%v can only be compared, with another one or a constant", v.Type).(*Mismatch)
+		wrong.real = true
+		return n, wrong
 	default:
 		return n, wrongAt(e, "%v is no number", v.Type)
 	}
@@ -342,16 +344,18 @@ func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	if e.Name == "~" || isText(e.A) || isText(e.B) {
 		return c.compareText(e)
 	}
-	if operators[e.Name].compares {
-		if n, ok, err := c.compareReals(e); ok || err != nil {
-			return n, err
-		}
+	compares := operators[e.Name].compares
+	if compares && (isReal(e.A) || isReal(e.B)) {
+		return c.compareReals(e, nil)
 	}
 	a, err := c.number(e.A)
-	if err != nil {
-		return n, err
+	var b number
+	if err == nil {
+		b, err = c.number(e.B)
 	}
-	b, err := c.number(e.B)
+	if wrong := (*Mismatch)(nil); compares && errors.As(err, &wrong) && wrong.real && (wrong.Expr == e.A || wrong.Expr == e.B) {
+		return c.compareReals(e, err)
+	}
 	if err != nil {
 		return n, err
 	}

@@ -78,34 +78,32 @@ func (c *computation) realOf(e *syntax.Expr) (r floating, ok bool, err error) {
 	return r, true, nil
 }
 
-// compareReals computes a comparison if one of its operands is a floating point number. ok is false for others.
-func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error) {
+// compareReals computes a comparison of which an operand is a floating point number: a variable, if integers is the error of taking it for an
+// integer, or else a constant.
+func (c *computation) compareReals(e *syntax.Expr, integers error) (n number, err error) {
 	var sides [2]floating
-	literal, found := isReal(e.A) || isReal(e.B), false
+	found := false
 	for i, of := range []*syntax.Expr{e.A, e.B} {
 		s := &sides[i]
 		if s.value, s.constant, err = c.constantReal(of); err != nil {
-			return n, false, err
+			return n, err
 		}
 		if s.constant {
 			continue
 		}
 		known, is, err := c.realOf(of)
 		switch {
-		case !literal && !found && (err != nil || !is):
-			return n, false, nil // it is said where a number is asked for
+		case integers != nil && !found && (err != nil || !is):
+			return n, integers
 		case err != nil:
-			return n, false, err
+			return n, err
 		case !is:
-			return n, false, wrongAt(of, "what is compared with a floating point number must be of type float or double")
+			return n, wrongAt(of, "what is compared with a floating point number must be of type float or double")
 		}
 		*s, found = known, true
 	}
-	switch {
-	case !found && literal:
-		return n, false, wrongAt(e, "two constants are compared")
-	case !found:
-		return n, false, nil
+	if !found {
+		return n, wrongAt(e, "two constants are compared")
 	}
 	a, b, which := &sides[0], &sides[1], operators[e.Name].signed
 	if a.constant {
@@ -121,16 +119,16 @@ func (c *computation) compareReals(e *syntax.Expr) (n number, ok bool, err error
 	}
 	n = number{size: 4, signed: true}
 	if !b.constant && a.size != b.size {
-		return n, false, wrongAt(e, "numbers of %d and of %d bytes cannot be compared", a.size, b.size)
+		return n, wrongAt(e, "numbers of %d and of %d bytes cannot be compared", a.size, b.size)
 	}
 	for _, s := range []*floating{a, b} {
 		if s.reason.Code != reasons.None {
 			n.reason = s.reason
-			return n, true, nil
+			return n, nil
 		}
 	}
 	n.e = c.compareBits(which, a, b)
-	return n, true, nil
+	return n, nil
 }
 
 // isReal reports whether an operand is a number with a point.

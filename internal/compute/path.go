@@ -28,6 +28,7 @@ type Mismatch struct {
 	Declared string   // "file:line" where that type is declared, or ""
 
 	unknown bool // there is no such variable
+	real    bool // a floating point number, where an integer is asked for
 }
 
 func (m *Mismatch) Error() string { return m.Msg }
