@@ -171,8 +171,8 @@ func (x *exporter) dispatch(moving *addresses) (*bpfobject.Code, error) {
 		}
 	}
 	insns := choice.Instructions([]choice.Group{{Prologues: all}})
-	if n := choice.Size(insns); n > maxJumps {
-		return nil, fmt.Errorf("%d instructions of prologues: jumps reach %d", n, maxJumps)
+	if n := choice.Size(insns); n > choice.MaxSize {
+		return nil, fmt.Errorf("%d instructions of prologues: jumps reach %d", n, choice.MaxSize)
 	}
 	code := &bpfobject.Code{Call: choice.Size(insns) * asm.InstructionSize, Table: addressTable}
 	insns = append(insns, asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call)}, asm.Return())
@@ -194,9 +194,6 @@ func (x *exporter) dispatch(moving *addresses) (*bpfobject.Code, error) {
 	code.Insns = b.Bytes()
 	return code, nil
 }
-
-// maxJumps is how far jumps reach, in instructions (Documentation/bpf/standardization/instruction-set.rst).
-const maxJumps = 32000
 
 // siteTable returns the entries of a plan's sites.
 func (x *exporter) siteTable() ([]byte, error) {

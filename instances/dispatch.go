@@ -70,10 +70,6 @@ func (d *Dispatch) makeMaps() {
 // silent is what the switch says to a program that is to do nothing, and 0 to others.
 const silent = 1
 
-// maxDispatch is how many instructions, of 8 bytes, programs have before the call of the user's at
-// most: jumps reach 32,767 (Documentation/bpf/standardization/instruction-set.rst).
-const maxDispatch = 32000
-
 // ErrNotDispatched is wrapped by NewDispatch's error for a program that cannot be called as a
 // function. ProgramSpecs takes it.
 var ErrNotDispatched = errors.New("the program cannot be dispatched to")
@@ -105,7 +101,7 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 		}
 		if err := split(p, n, spec, func(kind partKind, size int) *part {
 			x := open[kind]
-			if x == nil || x.size+size > maxDispatch || len(x.prologues) == choice.MaxPrologues {
+			if x == nil || x.size+size > choice.MaxSize || len(x.prologues) == choice.MaxPrologues {
 				x = &part{partKind: kind}
 				open[kind], parts = x, append(parts, x)
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
@@ -147,30 +146,21 @@ func (p *packed) check(x *subject, program *string) error {
 		return err
 	}
 	id, err := dwarfloc.BuildID(*program)
-	if err == nil && id != x.img.BuildID() {
-		return fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", p.pack, instances.ErrImageMismatch, x.img.BuildID(), *program, id)
+	if err == nil {
+		err = ofPack(p.pack, x.img, *program, id)
 	}
 	return err
 }
 
-// isELF reports whether a file begins as one in the format ELF.
-func isELF(path string) bool {
+// checkObject says it if a file is the source of an object file, which is easily mistaken for that.
+func checkObject(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return err
 	}
 	defer f.Close()
 	magic := make([]byte, len(elf.ELFMAG))
-	n, _ := io.ReadFull(f, magic)
-	return string(magic[:n]) == elf.ELFMAG
-}
-
-// checkObject says it if a file is the source of an object file, which is easily mistaken for that.
-func checkObject(path string) error {
-	if _, err := os.Stat(path); err != nil {
-		return err
-	}
-	if !isELF(path) && slices.Contains([]string{".c", ".h", ".rs", ".go"}, filepath.Ext(path)) {
+	if n, _ := io.ReadFull(f, magic); string(magic[:n]) != elf.ELFMAG && slices.Contains([]string{".c", ".h", ".rs", ".go"}, filepath.Ext(path)) {
 		return fmt.Errorf("%s is no object file: it is source, which clang -target bpf -g -O2 -c compiles", path)
 	}
 	return nil

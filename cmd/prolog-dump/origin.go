@@ -210,8 +210,16 @@ func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, erro
 		return nil, missing
 	}
 	img, err := s.open(found, nil)
-	if err == nil && img.BuildID() != id {
-		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.BuildID(), path, id)
+	if err == nil {
+		err = ofPack(found, img, path, id)
 	}
 	return img, err
+}
+
+// ofPack returns an error unless a program's build ID is that of a pack.
+func ofPack(pack string, img *dwarfloc.Image, program, id string) error {
+	if img.BuildID() == id {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", pack, instances.ErrImageMismatch, img.BuildID(), program, id)
 }

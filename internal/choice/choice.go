@@ -28,6 +28,10 @@ func Cookie(site, prologue uint64, again bool) uint64 {
 	return c
 }
 
+// MaxSize is how many instructions, of 8 bytes, prologues have together at most: jumps reach 32,767
+// (Documentation/bpf/standardization/instruction-set.rst).
+const MaxSize = 32000
+
 // Group is prologues of one program that follow each other.
 type Group struct {
 	Before    asm.Instructions // run before them; R1 is the context and R0 the number, which they must leave
