@@ -179,43 +179,22 @@ func TestMulti(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := spec.Programs["func"]
-	if p.AttachType != ebpf.AttachTraceUprobeMulti {
+	if p := spec.Programs["func"]; p.AttachType != ebpf.AttachTraceUprobeMulti {
 		t.Fatalf("section %s, attach type %v", p.SectionName, p.AttachType)
 	}
-	c, err := ebpf.NewCollection(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var sites [6]site
-	if err := spec.Variables["sites_func"].Get(&sites); err != nil {
-		t.Fatal(err)
-	}
-	o := new(link.UprobeMultiOptions)
-	for _, s := range sites {
-		o.Addresses, o.Cookies = append(o.Addresses, s.Offset), append(o.Cookies, s.Cookie)
-	}
-	target := filepath.Join(dir, "target")
-	x, err := link.OpenExecutable(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := x.UprobeMulti(nil, c.Programs["func"], o)
-	if errors.Is(err, ebpf.ErrNotSupported) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	run(t, "", target)
-	var hits, sum int64
-	if err := errors.Join(c.Variables["hits"].Get(&hits), c.Variables["sum"].Get(&sum)); err != nil {
-		t.Fatal(err)
-	}
-	if hits != 10000 || sum != 5259008 {
-		t.Errorf("%d hits, sum %d", hits, sum)
-	}
+	counted(t, spec, filepath.Join(dir, "target"), func(x *link.Executable, p *ebpf.Program, sites []site) {
+		o := new(link.UprobeMultiOptions)
+		for _, s := range sites {
+			o.Addresses, o.Cookies = append(o.Addresses, s.Offset), append(o.Cookies, s.Cookie)
+		}
+		l, err := x.UprobeMulti(nil, p, o)
+		if errors.Is(err, ebpf.ErrNotSupported) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+	})
 }
 
 // site is what a table has.
@@ -225,12 +204,26 @@ type site struct {
 	Where          [64]byte
 }
 
-// attach loads an object with this loader, attaches it by its tables, and counts.
+// attach attaches an object's program at each site of its table.
 func attach(t *testing.T, object, target string) {
 	spec, err := ebpf.LoadCollectionSpec(object)
 	if err != nil {
 		t.Fatal(err)
 	}
+	counted(t, spec, target, func(x *link.Executable, p *ebpf.Program, sites []site) {
+		for _, s := range sites {
+			l, err := x.Uprobe("", p, &link.UprobeOptions{Address: s.Offset, Cookie: s.Cookie})
+			if err != nil {
+				t.Fatalf("%s: %v", bytes.TrimRight(s.Where[:], "\x00"), err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+		}
+	})
+}
+
+// counted loads an object with this loader, has it attached by its tables, and checks what it counts.
+func counted(t *testing.T, spec *ebpf.CollectionSpec, target string, attach func(x *link.Executable, p *ebpf.Program, sites []site)) {
+	t.Helper()
 	var sites [6]site
 	if err := spec.Variables["sites_func"].Get(&sites); err != nil {
 		t.Fatal(err)
@@ -244,19 +237,10 @@ func attach(t *testing.T, object, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range sites {
-		l, err := x.Uprobe("", c.Programs["func"], &link.UprobeOptions{Address: s.Offset, Cookie: s.Cookie})
-		if err != nil {
-			t.Fatalf("%s: %v", bytes.TrimRight(s.Where[:], "\x00"), err)
-		}
-		defer l.Close()
-	}
+	attach(x, c.Programs["func"], sites[:])
 	run(t, "", target)
 	var hits, sum int64
-	if err := c.Variables["hits"].Get(&hits); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Variables["sum"].Get(&sum); err != nil {
+	if err := errors.Join(c.Variables["hits"].Get(&hits), c.Variables["sum"].Get(&sum)); err != nil {
 		t.Fatal(err)
 	}
 	if hits != 10000 || sum != 5259008 {
