@@ -79,8 +79,9 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 // What is of other bodies is followed, and is no witness. args are the registers of arguments.
 //
 // What GCC computes for an argument at its only use, as EXT4_SB(inode->i_sb), it counts to the body, and the body's own access perhaps to what is
-// around it; and just such a parameter is lost where others are known. So an instruction that loads a register, or compares what is in memory, is
-// no witness (as one that tests a bit is, which compilers do not write to memory of their own accord), nor one that reads memory, or writes it, where the body has several that do, nor one that writes to the stack.
+// around it; and just such a parameter is lost where others are known. So these are no witnesses: an instruction that loads a register or compares
+// what is in memory, one that reads memory, or writes it, where the body has several that do, and one that writes to the stack. One that tests a
+// bit in memory is: compilers do not choose it by themselves, so it is the body's own assembler statement.
 func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	if err := w.follow(img, at, ranges, args); err != nil {
 		return err
