@@ -42,7 +42,7 @@ func Object(w io.Writer, object []byte, planOf func(program string, d *probe.Def
 	}
 	sections := o.Definitions(probe.LooksLikeDefinition)
 	if len(sections) == 0 {
-		return errors.New("no program's section name is a definition, such as \"func=get_page page\"")
+		return bpfobject.ErrNoDefinition
 	}
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		if err := replace(o, name, sections[name], planOf); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"debug/elf"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,9 +19,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
-
-// errNoDefinition is the error for an object file without one.
-var errNoDefinition = errors.New("no program's section name is a definition, such as \"func=get_page page\"")
 
 func checkCommand(s *settings) *cobra.Command {
 	var kernels []string
@@ -163,7 +159,7 @@ func definitionsIn(path string) (wants []fleet.Want, err error) {
 	}
 	sections := o.Definitions(probe.LooksLikeDefinition)
 	if len(sections) == 0 {
-		return nil, errNoDefinition
+		return nil, bpfobject.ErrNoDefinition
 	}
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		def, err := probe.ParseSection(sections[name])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfobject"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
@@ -100,7 +101,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
 	if len(expanded.Definitions) == 0 {
-		return fmt.Errorf("%s: %w", o.object, errNoDefinition)
+		return fmt.Errorf("%s: %w", o.object, bpfobject.ErrNoDefinition)
 	}
 	var plans []*plan.Plan
 	for _, name := range slices.Sorted(maps.Keys(expanded.Definitions)) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
-	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -130,12 +130,8 @@ func (p *packed) check(x *subject, program *string) error {
 	case x.kernel:
 		return nil
 	case p.pack == "":
-		*program = x.path
-		if f, err := elf.Open(x.path); err == nil {
-			defer f.Close()
-			if f.Section(packfile.Section) != nil {
-				return fmt.Errorf("%s is a pack: name it by --pack, and its program by -x", x.path)
-			}
+		if *program = x.path; inside.AnsweredBy(x.img) == "a pack" && x.img.Path() == x.path {
+			return fmt.Errorf("%s is a pack: name it by --pack, and its program by -x", x.path)
 		}
 		return nil
 	case *program == "":

@@ -2,6 +2,7 @@ package bpfobject
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,6 +192,9 @@ func (o *Object) writeTypes() error {
 	t.in.data, o.ext.in.data = t.bytes(), ext
 	return nil
 }
+
+// ErrNoDefinition is the error for an object file of which no program has a definition.
+var ErrNoDefinition = errors.New("no program's section name is a definition, such as \"func=get_page page\"")
 
 // Definitions returns the names of programs by the names of their sections, of sections for which is returns true.
 func (o *Object) Definitions(is func(section string) bool) map[string]string {
