@@ -243,15 +243,21 @@ func (t *Table) unsuffixed(name string) (f span, ok bool) {
 	return f, ok && f.hi > f.lo
 }
 
-// readBases finds the functions of the names that clones have before their suffixes.
+// readBases finds the functions of the names that clones have before their suffixes. Of several with one name it is the first by
+// address, as it is for the kernel (kernel/kallsyms.c, kallsyms_lookup_name).
 func (t *Table) readBases() {
-	var names []string
+	clones := make(map[string]bool)
 	for s := range inside.File(t.img).Symbols() {
 		if base, _, ok := strings.Cut(s.Name, "."); ok && base != "" {
-			names = append(names, base)
+			clones[base] = true
 		}
 	}
-	t.base, _ = inside.File(t.img).SymbolAddresses(names...)
+	t.base = make(map[string]uint64, len(clones))
+	for s := range inside.File(t.img).Symbols() {
+		if _, known := t.base[s.Name]; !known && clones[s.Name] {
+			t.base[s.Name] = s.Addr
+		}
+	}
 }
 
 // within reports whether one of some sorted addresses is in a range.

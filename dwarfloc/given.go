@@ -106,10 +106,11 @@ func (img *Image) memoryAt(name string, addr uint64) *Variable {
 
 // dataAt is inside.Data.
 func (img *Image) dataAt(symbol string, offset uint64) (*Variable, error) {
-	addr, ok, err := img.symbolAddress(symbol)
+	all, err := img.file.SymbolAddresses(symbol)
 	if err != nil {
 		return nil, err
 	}
+	addr, ok := all[symbol]
 	if !ok {
 		return nil, fmt.Errorf("%s: no symbol %q", img.Path(), symbol)
 	}
@@ -119,20 +120,4 @@ func (img *Image) dataAt(symbol string, offset uint64) (*Variable, error) {
 		return nil
 	})
 	return v, err
-}
-
-// symbolAddress is SymbolAddresses for one name, cached because a definition needs it at
-// each of its sites.
-func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
-	if a, known := img.addresses.Load(name); known {
-		return a.(uint64), true, nil
-	}
-	all, err := img.file.SymbolAddresses(name)
-	if err != nil {
-		return 0, false, err
-	}
-	if addr, ok = all[name]; ok {
-		img.addresses.Store(name, addr)
-	}
-	return addr, ok, nil
 }

@@ -45,7 +45,6 @@ type Image struct {
 	globals    globals
 	names      qualify.Names
 	preempted  preempt.Variables
-	addresses  sync.Map // cached addresses of symbols, by name
 	exceptions sync.Once
 	mayUnwind  bool // see unwound
 }
@@ -169,7 +168,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
 		Warn: img.o.Warn, Progress: img.o.Progress,
 		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,
-		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
+		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex, UseAsked: f.UseAsked,
 	})
 	var other typesource.DWARF[types.Type]
 	if o := img.o.TypesOf; o != nil && o.r != nil {

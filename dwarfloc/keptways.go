@@ -139,6 +139,9 @@ func (img *Image) keepDerived() error {
 		for i := range img.units {
 			img.units[i].deriveWays()
 		}
+		if asked, more := img.file.Asked(); more {
+			img.r.Index.DeriveImage(asked)
+		}
 		return img.r.Index.KeepDerived()
 	})
 }

@@ -1,11 +1,6 @@
 package image
 
-import (
-	"debug/elf"
-	"encoding/binary"
-
-	"github.com/bpfprologue/bpfprologue/internal/bin"
-)
+import "debug/elf"
 
 // elfSym is one entry of a symbol table (System V gABI, "Symbol Table").
 type elfSym struct {
@@ -94,79 +89,4 @@ func (f *File) symbolBase(t *symbols, section elf.SectionIndex) uint64 {
 		return sections[section].Addr
 	}
 	return 0
-}
-
-// SymbolAddresses returns the link-time addresses of symbols, for code and data, by name.
-// If several symbols have one name, it prefers a global one, then the first in the file.
-// Names that the file does not have are left out.
-func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
-	want := make(map[string]bool, len(names))
-	longest := 0
-	var begins [1 << 10]bool // of the wanted names, by their beginnings
-	for _, n := range names {
-		want[n] = true
-		longest = max(longest, len(n))
-		begins[beginning([]byte(n+"\x00"))%uint64(len(begins))] = true
-	}
-	out := make(map[string]uint64)
-	global := make(map[string]bool) // names of which a global symbol was found: no other one counts then
-	take := func(t *symbols, s *elfSym) {
-		if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(t.strs)) {
-			return
-		}
-		// Most symbols are not wanted. Read no more than the longest name.
-		if !begins[beginning(t.strs[s.name:])%uint64(len(begins))] {
-			return
-		}
-		text, ok := bin.CStringAt(t.strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(t.strs)))], uint64(s.name))
-		if !ok || !want[string(text)] {
-			return
-		}
-		name := string(text)
-		if _, known := out[name]; !known || s.bind != elf.STB_LOCAL && !global[name] {
-			out[name] = s.value + f.symbolBase(t, s.section)
-			if s.bind != elf.STB_LOCAL {
-				global[name] = true
-			}
-		}
-	}
-	err := f.Guard(func() error {
-		for _, t := range f.symbolTables() {
-			form := t.form()
-			size := form.symSize()
-			for _, d := range [][]byte{t.d[t.globals:], t.d[:t.globals]} {
-				for ; len(d) >= size && len(global) < len(want); d = d[size:] {
-					s := form.sym(d)
-					take(&t, &s)
-				}
-			}
-		}
-		return nil
-	})
-	return out, err
-}
-
-// beginning returns a number that is the same for names that begin with the same 16 bytes, or are
-// the same and shorter.
-func beginning(name []byte) uint64 {
-	var words [2]uint64
-	for i := range words {
-		var w uint64
-		if len(name) >= 8 {
-			w, name = binary.LittleEndian.Uint64(name), name[8:]
-		} else {
-			var b [8]byte
-			copy(b[:], name)
-			w, name = binary.LittleEndian.Uint64(b[:]), nil
-		}
-		// The lowest byte that is 0 ends the name: nothing after it counts.
-		if end := (w - 0x0101010101010101) &^ w & 0x8080808080808080; end != 0 {
-			words[i] = w & (end&-end>>7 - 1)
-			break
-		}
-		words[i] = w
-	}
-	const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: it spreads low bits upwards
-	h := (words[0] ^ words[1]*odd) * odd
-	return h >> 32
 }

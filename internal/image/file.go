@@ -70,6 +70,7 @@ type File struct {
 	debugErr     error
 
 	symbols symbolTable
+	asked   asked
 	mini    mini
 	locals  localEntries
 	thumb   thumb

@@ -45,6 +45,8 @@ type Options struct {
 	// Symbols returns the symbols to keep with a scan; UseSymbols takes kept ones.
 	Symbols    func() ([]byte, error)
 	UseSymbols func([]byte) bool
+	// UseAsked takes the block of the image: see DeriveImage.
+	UseAsked func([]byte)
 }
 
 // Index knows where the functions and inlined instances of an image are. Several

@@ -29,7 +29,7 @@ import (
 //   - the code symbols, by address,
 //   - each unit's records, which are decoded when a query needs the unit,
 //   - where call frame information is,
-//   - what answers have derived of each unit: see Derive.
+//   - what answers have derived of each unit, and of the image: see Derive.
 //
 // After the section are hashes of the identities of files that were found to have those contents.
 //
@@ -51,11 +51,11 @@ import (
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".10.idx"
+const KeptSuffix = ".11.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 10, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 11, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived",
@@ -386,8 +386,8 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 			return false, fmt.Errorf("%s: the kept index is of an image with other contents", x.KeptPath())
 		}
 	}
-	if len(parts[keptEnds]) > 0 && len(parts[keptEnds]) != 4*count {
-		return false, f.Errorf(f.Part(keptEnds).From, "blocks of %d units, of %d", len(parts[keptEnds])/4, count)
+	if len(parts[keptEnds]) > 0 && len(parts[keptEnds]) != 4*(count+1) {
+		return false, f.Errorf(f.Part(keptEnds).From, "%d blocks, of %d units", len(parts[keptEnds])/4, count)
 	}
 	x.keptFrom(f.Header()[sealed.AtFacts:][:sha256.Size])
 	table := bin.Reader{D: parts[keptUnits]}
@@ -429,6 +429,7 @@ func (k *kept) complete() bool {
 // use takes a kept scan of units.
 func (x *Index) use(k *kept, units []dw.Unit) {
 	x.Kept, x.Data.Units = k, units
+	x.O.UseAsked(x.Derived(len(units)))
 	x.Data.UseFrameTable(func() []byte {
 		at := k.file.Part(keptFrames)
 		table, err := k.file.Bytes(at.From, at.To)
