@@ -13,6 +13,8 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -45,6 +47,10 @@ type Report struct {
 	Missing *dwarfloc.MissingError `json:"missing_units,omitempty"`
 	Entry   Counts                 `json:"entry"`
 	Inline  Counts                 `json:"inline"`
+	// Controls are, for each rule by which instructions say what debug information has lost, how many say it of other bodies of the functions
+	// where debug information knows it: the same (equal), or the same where another one of their group does not, which silences the group
+	// (silenced), or another (differ).
+	Controls map[string]claim.Count `json:"controls,omitempty"`
 	// Emitted counts the prologues that fetch every parameter of every site, up to three
 	// in each.
 	Emitted Emitted `json:"emitted"`
@@ -175,6 +181,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	r := &Report{Image: img.Path(), BuildID: img.BuildID(), Missing: img.Missing()}
 	r.Entry.sum(tallies[dwarfloc.SiteEntry])
 	r.Inline.sum(tallies[dwarfloc.SiteInline])
+	r.Controls = inside.Controls(img)
 	for _, s := range sharers[1:] {
 		sharers[0].Merge(s)
 	}

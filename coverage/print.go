@@ -70,6 +70,13 @@ func (r *Report) Print(w io.Writer) {
 		}
 		group("not located, by reason", c.ByReason)
 	}
+	if len(r.Controls) > 0 {
+		fmt.Fprintln(w, "\nwhat instructions say, where the debug information says it too")
+		for _, rule := range slices.Sorted(maps.Keys(r.Controls)) {
+			n := r.Controls[rule]
+			fmt.Fprintf(w, "  %-10s %d equal; %d differ, which silence %d\n", rule, n.Equal, n.Differ, n.Silenced)
+		}
+	}
 	if r.Ways != nil {
 		r.Ways.print(w, r.Entry.Sites)
 	}

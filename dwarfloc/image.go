@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
 	"github.com/bpfprologue/bpfprologue/internal/image"
@@ -214,6 +215,14 @@ func sectionAddr(f *image.File, name string) uint64 {
 // ready is inside.Ready.
 func (img *Image) ready() bool {
 	return img.r != nil && img.prepare(true) == nil && img.r.Index.Kept != nil
+}
+
+// controls is inside.Controls.
+func (img *Image) controls() map[string]claim.Count {
+	if img.r == nil {
+		return nil
+	}
+	return img.r.Controls.Counts()
 }
 
 // elf is inside.File.

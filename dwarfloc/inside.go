@@ -10,6 +10,7 @@ func init() {
 		Along:             (*Image).sitesAlong,
 		CheckInstructions: (*Image).checkInstructions,
 		CompilationDir:    (*Image).compilationDir,
+		Controls:          (*Image).controls,
 		Data:              (*Image).dataAt,
 		EachWays:          (*Image).eachWithWays,
 		File:              (*Image).elf,

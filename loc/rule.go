@@ -45,7 +45,7 @@ var ruleText = [...]struct{ name, text string }{
 	{"caller", "what the call site passed that the return address names"},
 	{"table", "what a table of the kernel states"},
 	{"operand", "what an instruction of the body accesses"},
-	{"call", "what an instruction of the body passes to a function"},
+	{"call", "what an instruction of the body passes to a function, or calls"},
 }
 
 // String returns the rule's short, stable name.

@@ -40,14 +40,20 @@ type Witness struct {
 	// Register is that of an argument at a Call, by its DWARF number.
 	Register uint16
 	Call     bool
+	// Target is set for a call of which Value is the function that is called.
+	Target bool
 	// Writes is set if the instruction may write memory.
 	Writes bool
+	// Loads is set if it loads a register, or compares what is in memory: it may be what the compiler computes an argument with, unless the
+	// body says that it reads memory there, as it does with what is volatile.
+	Loads bool
 }
 
 // Straight is the straight way from where a body begins: instructions that only go on at the next one, and jumps without a condition.
 type Straight struct {
 	Trace *symbolic.Trace
 	Found []Witness
+	reads int // of the body's own instructions on the way
 }
 
 // Limits of a straight way: in instructions, in bytes of code that are read at once, and in jumps.
@@ -67,7 +73,7 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 	if err != nil || len(known.tables.Unread()) > 0 {
 		return false, err
 	}
-	if w.Found = w.Found[:0]; w.Trace == nil {
+	if w.Found, w.reads = w.Found[:0], 0; w.Trace == nil {
 		w.Trace = arch.Begin()
 		return true, nil
 	}
@@ -79,9 +85,10 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 // What is of other bodies is followed, and is no witness. args are the registers of arguments.
 //
 // What GCC computes for an argument at its only use, as EXT4_SB(inode->i_sb), it counts to the body, and the body's own access perhaps to what is
-// around it; and just such a parameter is lost where others are known. So these are no witnesses: an instruction that loads a register or compares
-// what is in memory, one that reads memory, or writes it, where the body has several that do, and one that writes to the stack. One that tests a
-// bit in memory is: compilers do not choose it by themselves, so it is the body's own assembler statement.
+// around it; and just such a parameter is lost where others are known. So these are no witnesses: an instruction that reads memory, or writes it,
+// where the body has several that do, and one that writes to the stack. One that loads a register or compares what is in memory has Loads, and
+// what it loads is no address on the way. One that tests a bit in memory has not: compilers do not choose it by themselves, so it is the body's own
+// assembler statement.
 func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	if err := w.follow(img, at, ranges, args); err != nil {
 		return err
@@ -89,22 +96,71 @@ func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 	if len(w.Found) == 0 {
 		return nil
 	}
-	reads, writes := img.several(ranges)
-	w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return !f.Call && (f.Writes && writes || !f.Writes && reads) })
+	reads, writes := img.count(ranges)
+	loads := 0
+	for _, f := range w.Found {
+		if f.Loads {
+			loads++
+		}
+	}
+	w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool {
+		switch {
+		case f.Call:
+			return false
+		case f.Loads:
+			return loads > 1 || reads != w.reads
+		case f.Writes:
+			return writes > 1
+		}
+		return reads > 1
+	})
 	return nil
+}
+
+// Called adds the only function that a body calls by itself, if it has one: no call in inner, the code of what is inlined into the body.
+func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
+	arch := insn.For(img.Instructions())
+	var found []Witness
+	known, left := true, uint64(maxCounted)
+	for _, r := range ranges {
+		if r.Hi-r.Lo > left {
+			return
+		}
+		left -= r.Hi - r.Lo
+		err := img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
+			for at := r.Lo; known && len(code) > 0; {
+				in, ok := arch.Next(code)
+				if known = ok; !ok {
+					return
+				}
+				if in.Call && !dw.Covers(inner, at) {
+					known = in.Target != 0
+					found = append(found, Witness{Addr: at, Size: in.Size, Value: Fixed(at + uint64(in.Target)), Shape: 1, Call: true, Target: true})
+				}
+				at += uint64(in.Size)
+				code = code[in.Size:]
+			}
+		})
+		if err != nil || !known {
+			return
+		}
+	}
+	if len(found) == 1 {
+		w.Found = append(w.Found, found[0])
+	}
 }
 
 // maxCounted is how many bytes a body has at most whose instructions are counted.
 const maxCounted = 512
 
-// several reports whether code in some ranges has more than one instruction that reads, or writes, memory, or is large.
-func (img *Image) several(ranges []dw.Range) (reads, writes bool) {
+// count returns how many instructions in some ranges read memory, and how many write it; in code that is large or not known, more than there are.
+func (img *Image) count(ranges []dw.Range) (reads, writes int) {
+	const many = maxCounted
 	arch := insn.For(img.Instructions())
-	var found [2]int
 	left := uint64(maxCounted)
 	for _, r := range ranges {
 		if r.Hi-r.Lo > left {
-			return true, true
+			return many, many
 		}
 		left -= r.Hi - r.Lo
 		unknown := false
@@ -114,19 +170,19 @@ func (img *Image) several(ranges []dw.Range) (reads, writes bool) {
 				if unknown = !ok; !ok {
 					return
 				}
-				if writes, ok := arch.Touching(code); ok && writes {
-					found[1]++
+				if writing, ok := arch.Touching(code); ok && writing {
+					writes++
 				} else if ok {
-					found[0]++
+					reads++
 				}
 				code = code[in.Size:]
 			}
 		})
 		if unknown || err != nil {
-			return true, true
+			return many, many
 		}
 	}
-	return found[0] > 1, found[1] > 1
+	return reads, writes
 }
 
 func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
@@ -170,16 +226,17 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			end = at
 			continue
 		}
-		if own {
-			m, ok := arch.Touches(w.Trace, code, at)
-			if m.Writes {
-				ok = ok && !arch.Spills(code)
-			} else {
-				ok = ok && !m.Loads && !m.Compares
-			}
-			if ok {
-				w.Found = append(w.Found, Witness{Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes})
-			}
+		if writing, ok := arch.Touching(code); own && ok && !writing {
+			w.reads++
+		}
+		m, ok := arch.Touches(w.Trace, code, at)
+		if ok {
+			w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return f.Loads && w.Trace.IsFrom(m.At, f.Value) })
+		}
+		if ok && own && (!m.Writes || !arch.Spills(code)) {
+			w.Found = append(w.Found, Witness{
+				Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes, Loads: !m.Writes && (m.Loads || m.Compares),
+			})
 		}
 		arch.Follow(w.Trace, code, at)
 		at += uint64(in.Size)

@@ -108,7 +108,7 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 			continue
 		}
 		// Damage elsewhere is reported where that is asked for.
-		if c, ok, err := from.callAt(at); ok && err == nil {
+		if c, ok, err := from.At(at); ok && err == nil {
 			calls = append(calls, c)
 		}
 	}
@@ -118,8 +118,8 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 	return calls, why, nil
 }
 
-// callAt returns the described call that returns to an address.
-func (x *Unit) callAt(at uint64) (c Call, ok bool, err error) {
+// At returns the described call that returns to an address.
+func (x *Unit) At(at uint64) (c Call, ok bool, err error) {
 	f, ok := x.function(at - 1)
 	if !ok {
 		return c, false, nil
@@ -134,17 +134,28 @@ func (x *Unit) callAt(at uint64) (c Call, ok bool, err error) {
 	return c, found == 1, err // else they may say different things
 }
 
-// Passes reports whether the described call that returns to an address passes something in a place.
-func (x *Unit) Passes(after uint64, place []byte) (passes bool, err error) {
-	c, ok, err := x.callAt(after)
-	if !ok || err != nil {
-		return false, err
-	}
+// Passes reports whether the debug information says that the call passes something in a place.
+func (c *Call) Passes(place []byte) (passes bool, err error) {
 	err = c.each(func(p *parameter) error {
 		passes = passes || string(p.place) == string(place)
 		return nil
 	})
 	return passes, err
+}
+
+// Callee returns the entry of the function that is called. ok is false if the debug information names none.
+func (c *Call) Callee() (e dw.Entry, ok bool, err error) {
+	var origin dw.Value
+	err = c.entry.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrCallOrigin || a == dw.AttrAbstractOrigin {
+			origin = v
+		}
+	})
+	if err != nil || origin.Form == 0 {
+		return e, false, err
+	}
+	e, err = c.Unit.Target(origin)
+	return e, err == nil, err
 }
 
 // nothing reports whether code does nothing: GCC's debug information leaves out what -fpatchable-function-entry puts at a function's

@@ -23,3 +23,13 @@ var branches = map[string]map[string]Operand{
 
 // OfBranch returns what a function's parameter is of the static branch in the function's body, or 0.
 func OfBranch(function, parameter string) Operand { return branches[function][parameter] }
+
+// once are functions of kernels that read what their parameter points to by READ_ONCE, as if it was volatile (arch/*/include/asm/atomic.h,
+// include/linux/atomic/atomic-instrumented.h, atomic-arch-fallback.h, include/linux/list.h).
+var once = map[string]bool{
+	"atomic_read": true, "atomic64_read": true, "arch_atomic_read": true, "arch_atomic64_read": true, "raw_atomic_read": true,
+	"raw_atomic64_read": true, "list_empty": true, "hlist_empty": true, "hlist_unhashed_lockless": true,
+}
+
+// ReadsOnce reports whether a function of a kernel reads what its parameter points to as it reads what is volatile.
+func ReadsOnce(function string) bool { return once[function] }

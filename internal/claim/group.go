@@ -10,6 +10,8 @@ import (
 // says the same everywhere, speaks for the bodies where debug information has lost the parameter.
 type Group struct {
 	by        []controls // by form
+	fixed     []uint64   // a few values of the parameter that were constants
+	loose     int        // controls where it was none
 	limits    []limit    // of the constant parameters
 	Undecided int        // controls whose values could not be compared
 }
@@ -21,6 +23,7 @@ type Kind struct {
 	// Register is that of an argument at a Call, by its DWARF number.
 	Register uint16
 	Call     bool
+	Target   bool // the witness is the function that is called
 	// Params has a letter for each parameter of the function: what debug information says of it.
 	Params string
 }
@@ -72,8 +75,19 @@ type limit struct{ least, most uint64 }
 // Enough is how many controls a group needs.
 const Enough = 20
 
-// Add adds a control: the witness's value less the parameter's, and the numbers of the constant parameters.
-func (g *Group) Add(params string, distance uint64, constants []uint64) {
+// distinct is how many different values it needs if the parameter was a constant: an instruction about another fixed address has the same distance
+// from one constant each time.
+const distinct = 3
+
+// Add adds a control: the witness's value less the parameter's, and the numbers of the constant parameters. value is the parameter's, if it is
+// fixed.
+func (g *Group) Add(params string, distance, value uint64, fixed bool, constants []uint64) {
+	switch {
+	case !fixed:
+		g.loose++
+	case len(g.fixed) < distinct && !slices.Contains(g.fixed, value):
+		g.fixed = append(g.fixed, value)
+	}
 	all := forms(params)
 	if g.by == nil {
 		g.by = make([]controls, len(all))
@@ -98,7 +112,7 @@ func (g *Group) Add(params string, distance uint64, constants []uint64) {
 }
 
 // Distance returns the witness's value less the parameter's in a body with some constant parameters. ok is false if the group does not speak
-// there: it has too few controls, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
+// there: it has too few controls, or of too few values, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
 func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok bool) {
 	for i, f := range forms(params) {
 		if g.by == nil || g.by[i].differ > 0 {
@@ -113,12 +127,19 @@ func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok
 	if ok {
 		// Each control counts for each form.
 		n := int(g.by[0].equal + g.by[0].differ)
-		ok = n >= Enough && n >= g.Undecided
+		ok = n >= Enough && n >= g.Undecided && (g.loose >= Enough || len(g.fixed) >= distinct)
 	}
 	for i, l := range g.limits {
 		ok = ok && constants[i] >= l.least && constants[i] <= l.most
 	}
 	return distance, ok
+}
+
+// Count is how many controls of some groups there are: those that are equal, those of groups in which another one differs, and those that do.
+type Count = struct {
+	Equal    int `json:"equal"`
+	Silenced int `json:"silenced"`
+	Differ   int `json:"differ"`
 }
 
 // Counts returns how many controls agree in the best form, and how many contradict it.

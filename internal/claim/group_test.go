@@ -34,7 +34,7 @@ func TestGroup(t *testing.T) {
 		constants := func(n uint64) []uint64 { return []uint64{n, 0}[:len(tt.params)] }
 		for _, c := range tt.controls {
 			for range c.times {
-				g.Add(tt.params, c.distance, constants(c.constant))
+				g.Add(tt.params, c.distance, 0, false, constants(c.constant))
 			}
 		}
 		if d, ok := g.Distance(tt.params, constants(tt.constant)); ok != tt.ok || ok && d != tt.distance {
@@ -48,8 +48,8 @@ func TestAmbiguous(t *testing.T) {
 	var g Group
 	const params = "c."
 	for range 30 {
-		g.Add(params, 0, []uint64{0, 0})
-		g.Add(params, 8, []uint64{64, 0}) // the word of the bit, and its byte
+		g.Add(params, 0, 0, false, []uint64{0, 0})
+		g.Add(params, 8, 0, false, []uint64{64, 0}) // the word of the bit, and its byte
 	}
 	if d, ok := g.Distance(params, []uint64{64, 0}); !ok || d != 8 {
 		t.Errorf("where they agree: %d, %v", d, ok)

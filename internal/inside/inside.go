@@ -40,6 +40,10 @@ var CheckInstructions = f.CheckInstructions
 // first unit that has one.
 var CompilationDir = f.CompilationDir
 
+// Controls returns how many controls there are for each rule by which instructions say what debug information has lost, once all sites of the
+// image have been asked about.
+var Controls = f.Controls
+
 // Data returns the memory offset bytes after a symbol, as the image's own code finds it.
 var Data = f.Data
 

@@ -88,41 +88,52 @@ func (s *Spot) passParams(to *[]passedParam) (k Signature, err error) {
 	if k, err = s.signature(e); err != nil || k == SignatureChanged {
 		return SignatureChanged, err
 	}
+	known, err := u.assign(e, func(f func(d *Var) (bool, error)) error { return s.declaredParams(e, f) },
+		func(d *Var, l *loc.Location, r loc.Reason) (bool, error) {
+			param := passedParam{loc: *l, reason: r}
+			param.root, err = d.Ultimate(nil)
+			*to = append(*to, param)
+			return err == nil, err
+		})
+	if err != nil || !known {
+		return SignatureChanged, err
+	}
+	return k, nil
+}
+
+// assign calls f with where the calling convention puts parameters of a function, up to one of which that is not known. It calls each for all of
+// them, in order. known is false if the convention is not.
+func (u *Unit) assign(e dw.Entry, each func(func(d *Var) (more bool, err error)) error, f func(d *Var, l *loc.Location, r loc.Reason) (more bool, err error)) (known bool, err error) {
 	a := u.Img.Arch()
 	if len(a.Args) == 0 {
-		return SignatureChanged, nil
+		return false, nil
 	}
-	next := abi.NewAssigner(s.U.Img.Machine)
+	next := abi.NewAssigner(u.Img.Machine)
 	result, err := u.ResultType(e)
 	if err != nil {
-		return SignatureChanged, err
+		return false, err
 	}
 	variadic, err := IsVariadic(e)
 	if err != nil {
-		return SignatureChanged, err
+		return false, err
 	}
 	if known, err := next.Result(result, u.Lang, variadic); err != nil || !known {
-		return SignatureChanged, err
+		return false, err
 	}
-	return k, s.declaredParams(e, func(d *Var) (more bool, err error) {
+	return true, each(func(d *Var) (more bool, err error) {
 		t, err := d.U.TypeOf(d.Type)
 		if err != nil {
 			return false, err
 		}
-		p, known, err := abi.PassingOf(t, u.Lang, s.U.Img.Machine)
+		p, known, err := abi.PassingOf(t, u.Lang, u.Img.Machine)
 		if err != nil || !known || variadic && p.Vectors > 0 && abi.Of(a).VariadicWords {
 			return false, err
 		}
 		if p.Nothing() {
 			return true, nil // nothing is passed
 		}
-		param := passedParam{}
-		if param.root, err = d.Ultimate(nil); err != nil {
-			return false, err
-		}
-		param.loc, param.reason = next.Next(&p)
-		*to = append(*to, param)
-		return true, nil
+		l, r := next.Next(&p)
+		return f(d, &l, r)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
 // The controls of a claim are the bodies of the same function whose parameters debug information knows. They are read when a question first asks
@@ -75,6 +76,33 @@ func (img *Image) groupsOf(k functionKey) (*groups, error) {
 	}
 	c.everyOnce.Do(func() { c.everyErr = img.learnEvery() })
 	return c.every[k], c.everyErr
+}
+
+// Counts returns how many controls there are by rule, of the groups that are large enough to speak.
+func (c *Controls) Counts() map[string]claim.Count {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make(map[string]claim.Count)
+	for _, g := range c.every {
+		for k, x := range g.by {
+			equal, differ := x.Counts()
+			if equal+differ < claim.Enough {
+				continue
+			}
+			r := rule.Operand
+			if k.Call {
+				r = rule.Call
+			}
+			n := out[r.String()]
+			if n.Differ += differ; differ > 0 {
+				n.Silenced += equal
+			} else {
+				n.Equal += equal
+			}
+			out[r.String()] = n
+		}
+	}
+	return out
 }
 
 func newGroups() *groups { return &groups{by: make(map[groupKey]*claim.Group)} }
@@ -274,6 +302,9 @@ func (g *groups) add(o *observed) {
 		}
 		params := o.asked(i)
 		for n, k := range o.kinds {
+			if !o.canBeOf(p, &o.straight.Found[o.first[n]]) {
+				continue
+			}
 			k.Params = params
 			x := g.by[groupKey{i, k}]
 			if x == nil {
@@ -281,7 +312,7 @@ func (g *groups) add(o *observed) {
 				g.by[groupKey{i, k}] = x
 			}
 			if d := o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, p.value, ^uint64(0)); d.IsConstant() {
-				x.Add(params, d.Const, o.constants)
+				x.Add(params, d.Const, p.value.Const, p.value.IsConstant(), o.constants)
 			} else {
 				x.Undecided++
 			}
@@ -311,11 +342,11 @@ func (o *observed) asked(i int) string {
 	return string(letters)
 }
 
-// says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether the value can be fetched.
-func (g *groups) says(o *observed, parameter int, known func(body.Value) bool) (witness, controls int, distance int64) {
+// says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether a witness's value less a distance can be fetched.
+func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, distance uint64) bool) (witness, controls int, distance int64) {
 	params := o.asked(parameter)
 	for n, k := range o.kinds {
-		if o.aboutAnother(parameter, &o.straight.Found[o.first[n]]) {
+		if w := &o.straight.Found[o.first[n]]; !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
 			continue
 		}
 		k.Params = params
@@ -323,7 +354,7 @@ func (g *groups) says(o *observed, parameter int, known func(body.Value) bool) (
 		if x == nil {
 			continue
 		}
-		if d, ok := x.Distance(params, o.constants); ok && known(o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, body.Fixed(-d), 1)) {
+		if d, ok := x.Distance(params, o.constants); ok && known(&o.straight.Found[o.first[n]], d) {
 			equal, _ := x.Counts()
 			return o.first[n], equal, int64(d)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -14,6 +15,8 @@ import (
 type observed struct {
 	params    []parameter
 	letters   []byte // see claim.Kind
+	volatile  bool   // a parameter points to something volatile
+	once      once
 	constants []uint64
 	straight  body.Straight
 	kinds     []claim.Kind // of the witnesses
@@ -23,12 +26,14 @@ type observed struct {
 // parameter is one of them. Pointers are what witnesses speak of. Another one as wide may be what a witness is
 // about.
 type parameter struct {
-	name    string
-	pointer bool
-	wide    bool
-	loc     loc.Location
-	sure    bool // value is what debug information says where the body begins
-	value   body.Value
+	name     string
+	pointer  bool
+	volatile bool // what it points to
+	function bool // it points to one
+	wide     bool
+	loc      loc.Location
+	sure     bool // value is what debug information says where the body begins
+	value    body.Value
 }
 
 // observe reads the body at a spot. ok is false if there is no pointer, or no witness.
@@ -37,13 +42,16 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	if _, err := r.Read(s); err != nil {
 		return false, err
 	}
-	o.params, o.letters, o.constants = o.params[:0], o.letters[:0], o.constants[:0]
+	o.params, o.letters, o.constants, o.volatile = o.params[:0], o.letters[:0], o.constants[:0], false
+	functions := false
 	err = r.Each(func(name string, _ int, a *Answer) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
 		t, err := a.Type.Resolve()
 		p.pointer = err == nil && t.Kind == types.Pointer
+		p.volatile, p.function = p.pointer && isVolatile(t), p.pointer && isFunction(t)
 		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
 		ok = ok || p.pointer
+		o.volatile, functions = o.volatile || p.volatile, functions || p.function
 		letter, constant := byte(claim.IsLost), uint64(0)
 		switch {
 		case a.Loc.Kind == loc.KindConstant && p.sure:
@@ -72,13 +80,52 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	if err := o.straight.Follow(s.U.Img.Code, s.Addr, ranges, r.ev.Arch.Args); err != nil {
 		return false, err
 	}
+	if functions {
+		inner, err := s.inner(&o.once.spot)
+		if err != nil {
+			return false, err
+		}
+		o.straight.Called(s.U.Img.Code, ranges, inner)
+	}
 	o.kinds, o.first = o.kinds[:0], o.first[:0]
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
-		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call}
+		if w.Loads {
+			if is, err := o.once.statement(s, w); err != nil {
+				return false, err
+			} else if !is {
+				continue
+			}
+		}
+		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
 		if !slices.Contains(o.kinds, k) {
 			o.kinds, o.first = append(o.kinds, k), append(o.first, i)
 		}
 	}
 	return len(o.kinds) > 0, nil
+}
+
+// canBeOf reports whether a witness can be about a parameter: a load in a function that has parameters which point to something volatile is of one
+// of them.
+func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
+	return (!w.Loads || p.volatile || !o.volatile) && (!w.Target || p.function)
+}
+
+// inner returns the code of what is inlined into the body at a spot.
+func (s *Spot) inner(memory *Spot) (all []dw.Range, err error) {
+	recs := s.U.Recs
+	for i := s.Rec + 1; int(i) < len(recs) && recs[i].Parent >= s.Rec; i++ {
+		if !inlined(&recs[i]) {
+			continue
+		}
+		if ok, err := s.U.Read(i, memory); err != nil || !ok {
+			return nil, err
+		}
+		ranges, err := s.U.Extent(&memory.PCs)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ranges...)
+	}
+	return all, nil
 }

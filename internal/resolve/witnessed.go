@@ -7,6 +7,8 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -40,11 +42,15 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", nil
 	}
 	var e *loc.Expr
-	known := func(v body.Value) (ok bool) {
-		e, ok = ev.expression(o.straight.Trace, v)
+	known := func(w *body.Witness, distance uint64) (ok bool) {
+		if w.Target {
+			e = ev.Addr(w.Value.Const)
+			return distance == 0
+		}
+		e, ok = ev.expression(o.straight.Trace, o.straight.Trace.Plus(w.Value, body.Fixed(-distance), 1))
 		return ok
 	}
-	if !slices.ContainsFunc(o.first, func(n int) bool { return known(o.straight.Found[n].Value) }) {
+	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
 		return l, "", nil
 	}
 	function, err := s.U.functionOf(s.Rec)
@@ -61,7 +67,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	}
 	w := &o.straight.Found[n]
 	if w.Call {
-		if passes, err := s.U.passes(w); !passes || err != nil {
+		if says, err := s.U.saysOfCall(w); !says || err != nil {
 			return l, "", err
 		}
 	}
@@ -71,7 +77,10 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	}
 	code, err := s.U.Img.Code.Bytes(w.Addr, uint64(w.Size))
 	what := "it accesses what is here"
-	if w.Call {
+	switch {
+	case w.Target:
+		what = "it calls it"
+	case w.Call:
 		what = "it passes it in " + ev.Arch.RegisterName(uint64(w.Register))
 	}
 	if distance != 0 {
@@ -80,11 +89,85 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
 }
 
-// passes reports whether the debug information says that a call passes something in the register of a witness: others have what was left there.
-func (u *Unit) passes(w *body.Witness) (bool, error) {
+// saysOfCall reports whether the debug information says of a call what makes it a witness: that it is of the function that is its target, or that
+// it passes something in the register. Others have what was left there. It says the latter also by the declaration of what is called, if other
+// units may call that too: then it takes its parameters as they are declared.
+func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
 	calls, err := u.readCalls()
 	if err != nil || w.Register > uint16(op.DW_OP_reg31-op.DW_OP_reg0) {
 		return false, err
 	}
-	return calls.Passes(w.Addr+uint64(w.Size), []byte{uint8(op.DW_OP_reg0) + uint8(w.Register)})
+	c, ok, err := calls.At(w.Addr + uint64(w.Size))
+	if !ok || err != nil {
+		return false, err
+	}
+	if w.Target {
+		e, ok, err := c.Callee()
+		if !ok || err != nil {
+			return false, err
+		}
+		return u.isAt(e, w.Value.Const)
+	}
+	if passes, err := c.Passes([]byte{uint8(op.DW_OP_reg0) + uint8(w.Register)}); passes || err != nil {
+		return passes, err
+	}
+	e, ok, err := c.Callee()
+	if !ok || err != nil {
+		return false, err
+	}
+	if is, err := u.callsAsDeclared(e, w.Shape); !is || err != nil {
+		return false, err
+	}
+	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) {
+		return false, nil
+	}
+	passes := false
+	_, err = u.assign(e, func(f func(d *Var) (bool, error)) error { return u.Img.EachParam(e, f) },
+		func(_ *Var, l *loc.Location, _ loc.Reason) (bool, error) {
+			passes = l.Kind == loc.KindRegister && l.Expr.K == uint64(w.Register)
+			return !passes, nil
+		})
+	return passes, err
+}
+
+// callsAsDeclared reports whether what is called is the function of an entry, and not a clone of it, and other units can call it.
+func (u *Unit) callsAsDeclared(e dw.Entry, target uint64) (bool, error) {
+	nocall, external, err := u.Callable(e)
+	if err != nil || nocall || !external {
+		return false, err
+	}
+	return u.isAt(e, target)
+}
+
+// isAt reports whether the symbol at an address is that of the function of an entry.
+func (u *Unit) isAt(e dw.Entry, addr uint64) (bool, error) {
+	name, err := symbolName(e)
+	if err != nil || name == "" {
+		return false, err
+	}
+	s := u.Img.File.SymbolAt(addr, name)
+	return s != nil && s.Addr == addr && s.Name == name, nil
+}
+
+// symbolName returns the name of a function's symbol.
+func symbolName(e dw.Entry) (string, error) {
+	var name, linkage dw.Value
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrName:
+			name = v
+		case dw.AttrLinkageName:
+			linkage = v
+		}
+	}, func() bool { return linkage.Form == 0 && name.Form == 0 })
+	if err != nil {
+		return "", err
+	}
+	if linkage.Form != 0 {
+		name = linkage
+	}
+	if name.Form == 0 {
+		return "", nil
+	}
+	return last.Unit.Text(name), nil
 }

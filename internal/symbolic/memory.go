@@ -20,6 +20,26 @@ func (t *Trace) Load(addr Value, bits uint8) Value {
 	return v
 }
 
+// IsFrom reports whether a value is made of what is in memory at an address, or was before a store.
+func (t *Trace) IsFrom(v, addr Value) bool {
+	for _, x := range v.Terms {
+		if x.Symbol == 0 {
+			continue
+		}
+		switch s := &t.Symbols[x.Symbol]; s.Kind {
+		case Loaded:
+			if s.Of == addr || t.IsFrom(s.Of, addr) {
+				return true
+			}
+		case ZeroExtended, SignExtended, Partly:
+			if t.IsFrom(s.Of, addr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Store writes to memory. What is known about memory stays only if it has the same address but
 // for a constant and does not overlap.
 func (t *Trace) Store(addr Value, bits uint8, v Value) {

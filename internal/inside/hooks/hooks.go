@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -15,6 +16,7 @@ type Functions[I, S, L, V, M any] struct {
 	Along             func(img *I, ctx context.Context, sites []*S, vars func(site int) (vars []*V, memory bool)) ([][]*S, error)
 	CheckInstructions func(img *I, sites []*S) ([]error, error)
 	CompilationDir    func(img *I, file string) string
+	Controls          func(img *I) map[string]claim.Count
 	Data              func(img *I, symbol string, offset uint64) (*V, error)
 	File              func(img *I) *image.File
 	KeepDerived       func(img *I) error

@@ -51,6 +51,23 @@ func (m *Machine) Witness(code func(addr, n uint64) ([]byte, error), from, to, r
 	return 0, false, fmt.Errorf("%#x: %w: too far", to, ErrWitness)
 }
 
+// Called returns the address of the function that an instruction of amd64 code calls.
+func (m *Machine) Called(code func(addr, n uint64) ([]byte, error), at uint64) (v uint64, ok bool, err error) {
+	b, err := code(at, 5)
+	if err != nil {
+		return 0, false, err
+	}
+	inst, err := x86asm.Decode(b, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("%#x: %w: %w", at, ErrWitness, err)
+	}
+	rel, is := inst.Args[0].(x86asm.Rel)
+	if inst.Op != x86asm.CALL || !is {
+		return 0, false, fmt.Errorf("%#x: %v is no call", at, inst)
+	}
+	return at + uint64(inst.Len) + uint64(int64(rel)) + m.Bias, true, nil
+}
+
 // x86Registers are the DWARF numbers of registers by their codes.
 var x86Registers = [16]int{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}
 

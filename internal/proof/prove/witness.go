@@ -42,6 +42,9 @@ func (p *prover) witness(s *dwarfloc.Site, a *plan.Argument) func(m oracle.Machi
 		}
 		register = uint64(r.DWARF)
 	}
+	if strings.HasSuffix(strings.SplitAfter(a.Variable.Because, ", as in")[0], ": it calls it, as in") {
+		return func(m oracle.Machine) (uint64, bool, error) { return m.Called(inside.File(p.img).Bytes, at) }
+	}
 	return func(m oracle.Machine) (uint64, bool, error) {
 		v, ok, err := m.Witness(inside.File(p.img).Bytes, s.Addr, at, register)
 		if errors.Is(err, oracle.ErrWitness) {

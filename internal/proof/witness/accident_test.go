@@ -27,6 +27,15 @@ var accidents = map[string]struct{ note, call, lost string }{
 		"static inline __attribute__((always_inline)) void note(struct s *p, unsigned long q) { *(long *)q = 7; }",
 		"note(p, (unsigned long)p + 8)", "note(find(a), (unsigned long)p)",
 	},
+	"what is volatile beside it": {
+		"static inline __attribute__((always_inline)) void note(struct s *p, volatile long *q) { sink += *q; }",
+		"note(p, &p->b)", "note(find(a), (volatile long *)p)",
+	},
+	"another argument of a call": {
+		"void take(struct s *); static inline __attribute__((always_inline)) void note(struct s *p, struct s *q) { take(q); }\n" +
+			"__attribute__((noinline, noclone)) void take(struct s *p) { asm volatile(\"\" ::: \"memory\"); p->c++; }",
+		"note(p, p)", "note(find(a), p)",
+	},
 }
 
 // TestAccidents: nothing is said of such a pointer.

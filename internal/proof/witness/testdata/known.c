@@ -1,3 +1,4 @@
 #include "lost.h"
 
 HALF(CALLER)
+HALF(READER)

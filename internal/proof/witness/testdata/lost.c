@@ -1,3 +1,4 @@
 #include "lost.h"
 
 REST(CALLER)
+REST(READER)

@@ -27,6 +27,9 @@ ALWAYS long level(struct inner *in)
 	long count = in->count;
 	return count * count;
 }
+/* What is volatile is read as a statement of its own, by this one or by what is inlined into it. */
+ALWAYS int test(volatile const unsigned long *addr) { return (*addr & 8) != 0; }
+ALWAYS int test_mask(const struct mask *m) { return test(&m->bits[1]); }
 extern void hold(struct inner *in, int how);
 ALWAYS void take(struct inner *in) { hold(in, 1); }
 
@@ -83,6 +86,25 @@ extern void truth(const char *what, const volatile void *p);
 		truth("get", made[1].m.bits); \
 		truth("take", made[n & 1].in); \
 		truth("level", made[n & 1].in); \
+	}
+
+#define READER(i) \
+	__attribute__((noinline)) void reader##i(struct outer *o, long n) \
+	{ \
+		sink = test(&o->in->flags); \
+		sink = test(&made[n & 1].m.bits[2]) + test(&o[n & 1].in->flags); \
+		sink = test_mask(&o[1].m); \
+		sink = test_mask(n > 40 ? masks : &o->m); \
+	} \
+	void saidby##i(struct outer *o, long n) \
+	{ \
+		truth("test", &o->in->flags); \
+		truth("test", &made[n & 1].m.bits[2]); \
+		truth("test", &o[n & 1].in->flags); \
+		truth("test_mask", &o[1].m); \
+		truth("test", &o[1].m.bits[1]); \
+		truth("test_mask", n > 40 ? masks : &o->m); \
+		truth("test", &(n > 40 ? masks : &o->m)->bits[1]); \
 	}
 
 #define HALF(x) x(0) x(1) x(2) x(3) x(4) x(5) x(6) x(7) x(8) x(9) x(10) x(11) x(12) x(13) x(14) x(15) x(16) x(17) x(18) x(19) x(20) x(21) x(22) x(23) x(24) x(25) x(26) x(27)

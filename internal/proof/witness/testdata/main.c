@@ -7,14 +7,17 @@ volatile int sink;
 void truth(const char *what, const volatile void *p) { printf("%s %lu\n", what, (unsigned long)p); }
 void hold(struct inner *in, int how) { in->pad += how; }
 
-#define DECLARE(i) void caller##i(struct outer *, long); void said##i(struct outer *, long);
+#define DECLARE(i) void caller##i(struct outer *, long); void said##i(struct outer *, long); void reader##i(struct outer *, long); void saidby##i(struct outer *, long);
 HALF(DECLARE)
 REST(DECLARE)
 
 #define RUN(i) \
 	printf("caller%d 0\n", i); \
 	said##i(made + argc, 2 * i); \
-	caller##i(made + argc, 2 * i);
+	caller##i(made + argc, 2 * i); \
+	printf("reader%d 0\n", i); \
+	saidby##i(made + argc, 2 * i); \
+	reader##i(made + argc, 2 * i);
 
 int main(int argc, char **argv)
 {

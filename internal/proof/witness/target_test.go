@@ -1,0 +1,86 @@
+package witness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// targets is a program where functions are given to one that is inlined. GCC writes no location for the address of a function of another unit.
+const targets = `struct s { long a, b; };
+volatile long sink;
+void free_one(struct s *), free_other(struct s *), free_third(struct s *);
+extern void (*chosen[2])(struct s *);
+__attribute__((noinline, noclone)) void warn(long n) { asm volatile("" ::: "memory"); sink += n; }
+static inline __attribute__((always_inline)) void check(long n) { if (n < 0) warn(n); }
+static inline __attribute__((always_inline)) void put(struct s *p, void (*release)(struct s *)) { check(p->a); if (--p->a == 0) release(p); }
+static inline __attribute__((always_inline)) void unused(struct s *p, void (*release)(struct s *)) { sink += (long)(release == 0); warn(p->a); }
+%s
+void after(struct s *p);
+__attribute__((noinline, noclone)) void lost(struct s *p) { put(p, after); sink++; }
+__attribute__((noinline, noclone)) void lost_unused(struct s *p) { unused(p, after); sink++; }
+__attribute__((noinline, noclone)) void indirect(struct s *p) { put(p, chosen[sink & 1]); sink++; }
+__attribute__((noinline, noclone)) void free_one(struct s *p) { asm volatile("" ::: "memory"); p->b++; }
+__attribute__((noinline, noclone)) void free_other(struct s *p) { asm volatile("" ::: "memory"); p->b--; }
+__attribute__((noinline, noclone)) void free_third(struct s *p) { asm volatile("" ::: "memory"); p->b = 0; }
+void (*chosen[2])(struct s *) = {free_one, free_other};
+int main(void) { return 0; }
+`
+
+// TestTarget: the only function that a body calls by itself is what it was given, where it is so in the bodies that debug information knows.
+func TestTarget(t *testing.T) {
+	var callers strings.Builder
+	for i := range 24 {
+		release := []string{"free_one", "free_other", "free_third"}[i%3]
+		fmt.Fprintf(&callers, "__attribute__((noinline, noclone)) void c%d(struct s *p) { put(p, %s); unused(p, warn); sink++; }\n", i, release)
+	}
+	for _, options := range []string{"-O2", "-Os", "-O2 -no-pie -fno-pie", "-O2 -mindirect-branch=thunk"} {
+		t.Run(options, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "targets")
+			for name, text := range map[string]string{"one.c": fmt.Sprintf(targets, callers.String()), "other.c": "void after(long *p) { ++*p; }\n"} {
+				if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := exec.Command(testenv.Tool(t, "gcc-12"), append(strings.Fields(options), "-g", "-o", path, "one.c", "other.c")...)
+			c.Dir = filepath.Dir(path)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			img := testenv.Open(t, path)
+			at, err := inside.File(img).SymbolAddresses("after")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plantest.New(t, img, "put release", plan.Options{})
+			seen := map[string]bool{}
+			for i := range p.Sites {
+				s, v := &p.Sites[i], p.Sites[i].Args[0].Variable
+				switch seen[s.Symbol] = true; {
+				case s.Symbol == "lost" && (!v.Located() || v.Loc.Rule != rule.Call || v.Loc.Expr.K != at["after"]):
+					t.Errorf("%v: %v, want %#x", s, v, at["after"])
+				case s.Symbol == "indirect" && v.Located() && v.Loc.Rule == rule.Call:
+					t.Errorf("%v: %v, and it is chosen at run time", s, v)
+				}
+			}
+			if !seen["lost"] || !seen["indirect"] {
+				t.Errorf("sites in %v", seen)
+			}
+			p = plantest.New(t, img, "unused release", plan.Options{})
+			for i := range p.Sites {
+				if s, v := &p.Sites[i], p.Sites[i].Args[0].Variable; s.Symbol == "lost_unused" && v.Located() && v.Loc.Expr.K != at["after"] {
+					t.Errorf("%v: %v, want %#x or none", s, v, at["after"])
+				}
+			}
+		})
+	}
+}
