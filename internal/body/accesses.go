@@ -100,6 +100,43 @@ func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Rang
 	return straight && found
 }
 
+// maxBefore is how many instructions before an address are looked at.
+const maxBefore = 64
+
+// Stepped returns what was added to a register by the access that wrote it last in the straight code before a link-time address, or 0 if something
+// else did, or it is not known what: in code whose instructions have different sizes.
+func (img *Image) Stepped(register, at uint64) int64 {
+	arch := insn.For(img.Instructions())
+	sec := img.SectionAt(at)
+	if arch == nil || arch.Steps == nil || arch.Fixed == 0 || sec == nil {
+		return 0
+	}
+	n := min(maxBefore*arch.Fixed, at-sec.Addr)
+	code, err := img.Bytes(at-n, n)
+	for ; err == nil && uint64(len(code)) >= arch.Fixed; code = code[:uint64(len(code))-arch.Fixed] {
+		last := code[uint64(len(code))-arch.Fixed:]
+		in, ok := arch.Next(last)
+		if !ok || !in.Onward || in.Call || in.Lost {
+			return 0
+		}
+		if in.Branches || in.Nop {
+			continue
+		}
+		w, ok := arch.Writes(last)
+		if !ok {
+			return 0
+		}
+		if w.Registers.Has(register) {
+			r, by, ok := arch.Steps(last)
+			if !ok || uint64(r) != register {
+				return 0
+			}
+			return by
+		}
+	}
+	return 0
+}
+
 // Padding reports whether code from one link-time address to another does nothing: it aligns what follows.
 func (img *Image) Padding(from, to uint64) bool {
 	does := false

@@ -13,6 +13,7 @@ import (
 // What functions do not preserve: Procedure Call Standard for the Arm Architecture, section 6.1.1. The frame is at
 // r13 and r11.
 var armOperations = &operations{
+	steps: true,
 	named: decodeARM, effects: armEffects, bits: 32, frame: 1<<13 | 1<<11, pointer: 11,
 	lost: 15 | 1<<12 | 1<<14, results: 3,
 	condition: conditionARM, leads: leadsARM, before: beforeARM,

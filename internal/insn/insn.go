@@ -51,6 +51,9 @@ type Arch struct {
 	bits uint8
 	// BigEndian is the order of bytes in memory and in instructions.
 	BigEndian bool
+	// Steps returns what an access adds to the register of its address. ok is false for other instructions, and nil is for architectures
+	// without such ones.
+	Steps func(code []byte) (register uint8, by int64, ok bool)
 	// Touches returns what the first instruction in code, which is at addr, accesses in memory. ok is false if that is nothing, or is not known.
 	Touches func(t *symbolic.Trace, code []byte, addr uint64) (out Touch, ok bool)
 	// Touching says whether the first instruction in code writes memory. ok is false if it accesses none.

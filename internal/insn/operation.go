@@ -157,6 +157,8 @@ type operations struct {
 	leads func(o *operations, t *symbolic.Trace, code []byte, addr uint64) symbolic.Value
 	// global returns an address that an operation computes from its own: LARL, AUIPC. It may be nil.
 	global func(op *operation, addr uint64) (uint64, bool)
+	// steps is set if accesses can change the register of their address.
+	steps bool
 	// before sets what registers are by the address of an instruction. It may be nil.
 	before func(t *symbolic.Trace, addr uint64)
 }
@@ -174,6 +176,9 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	}
 	a.Shape, a.Writes, a.Updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
 	a.Spills, a.Touches, a.Touching = x.spills, x.touches, x.touching
+	if o.steps {
+		a.Steps = x.stepped
+	}
 	a.Follow, a.frame, a.Self, a.bits = x.follows, o.frame, o.self, o.bits
 	a.Leads = func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value { return o.leads(o, t, code, addr) }
 	return a

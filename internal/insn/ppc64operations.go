@@ -13,6 +13,7 @@ import (
 // ppc64Lost are the registers that functions do not preserve, ppc64Results those with results (64-Bit ELF V2
 // ABI, section 2.2.1). The frame is at r1 and r31.
 var ppc64Operations = &operations{
+	steps: true,
 	named: decodePPC64, effects: ppc64Effects, bits: 64, frame: 1<<1 | 1<<31, pointer: 31,
 	lost: (1<<13 - 1) &^ (1<<1 | 1<<2), results: 1<<3 | 1<<4,
 	self: selfPPC64, condition: conditionPPC64, bitsOf: bitsPPC64, leads: leadsPPC64,

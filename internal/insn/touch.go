@@ -61,3 +61,21 @@ func (x *engine) touching(code []byte) (writes, ok bool) {
 	_, w, known := x.registers(op)
 	return w.Memory || !known, !known || op.memory() != nil && op.does.verb != addresses
 }
+
+// stepped is Arch.Steps.
+func (x *engine) stepped(code []byte) (register uint8, by int64, ok bool) {
+	in, known := x.next(code)
+	if !known || !in.plain() || in.Nop {
+		return 0, 0, false
+	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return 0, 0, false
+	}
+	defer x.done(op)
+	m := op.memory()
+	if m == nil || !m.moves || m.reg < 0 || m.plus >= 0 || m.n == 0 {
+		return 0, 0, false
+	}
+	return uint8(m.reg), m.n, true
+}

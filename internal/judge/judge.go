@@ -103,6 +103,8 @@ type Evidence interface {
 	Assigned() (Assignment, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)
+	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
+	Stepped() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.
 	Midway() (bool, error)
 	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.

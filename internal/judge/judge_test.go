@@ -12,7 +12,7 @@ import (
 type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
-	passedBefore, unplaced, ran, another             bool
+	passedBefore, unplaced, ran, another, stepped    bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -26,6 +26,7 @@ func (k known) Ran() (bool, error)                  { return k.ran, k.err }
 func (k known) ForAnother() (bool, error)           { return k.another, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
+func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
@@ -50,6 +51,7 @@ func TestRows(t *testing.T) {
 		k     known
 	}{
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
+		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant = true }), known{}},
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
@@ -120,7 +122,7 @@ func TestRows(t *testing.T) {
 		if row != nil {
 			name = row.Name
 		}
-		if err != nil || name != tt.row || (doubt == reasons.Reassigned) != tt.doubt {
+		if err != nil || name != tt.row || (doubt != reasons.None) != tt.doubt {
 			t.Errorf("%+v with %+v: %q, %v, %v; want %q, doubtful %v", tt.c, tt.k, name, doubt, err, tt.row, tt.doubt)
 		}
 		decided[name] = true

@@ -11,6 +11,16 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return !c.Parameter }),
 	},
 	{
+		// arm64: "ldr w5, [x0], #8" before a call of f(p + 8), and then x0+8 for what is passed in x0.
+		Name: "stepped", Because: "an access has already added to the register what is computed from it, and GCC's notes can miss that", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler == LLVM || c.Place != Computed {
+				return false, nil
+			}
+			return e.Stepped()
+		},
+	},
+	{
 		Name: "const", Because: "no statement assigns a parameter of a const type",
 		fits: plain(func(c *Candidate) bool { return c.Constant }),
 	},

@@ -368,6 +368,21 @@ func (e *evidence) Made() (bool, error) {
 	}), nil
 }
 
+// Stepped looks for a register and a number in the value.
+func (e *evidence) Stepped() (stepped bool, _ error) {
+	if e.v.Loc.Kind != loc.KindValue {
+		return false, nil
+	}
+	e.v.Loc.Exprs(func(x *loc.Expr) {
+		x.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Add && n.A.Op == ops.Reg && n.B.Op == ops.Const && n.A.K != uint64(e.ev.Arch.SP) {
+				stepped = stepped || e.s.U.Img.Code.Stepped(n.A.K, e.s.At.Addr) == int64(n.B.K)
+			}
+		})
+	})
+	return stepped, nil
+}
+
 // codeOf returns the code of the function that has a site: mostly the next site's too.
 func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
 	of := markedOf{s.U, s.U.Body.Outermost(s.Rec)}
