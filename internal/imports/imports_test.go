@@ -38,7 +38,8 @@ var never = map[string][]string{
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
 	// What starts with the tool, and takes time then, must be of use to more than one verb: cobra's man pages need Markdown and YAML.
-	"cmd/prolog-dump": {"github.com/spf13/cobra/doc"},
+	// What looks methods up by name lets the linker keep all of them. (cobra's own templates are left out where nobody sets one.)
+	"cmd/prolog-dump": {"github.com/spf13/cobra/doc", "html/template"},
 }
 
 // notDirect are packages that a package must not import itself, though what it imports may.
