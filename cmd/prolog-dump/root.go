@@ -119,7 +119,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	s.use(cmd, planFormats, showFlags...)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(showCommand(s), headerCommand(s), objectCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), checkCommand(s), btfInlineCommand(s),
-		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s),
+		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s), bugCommand(s),
 		completionCommand(s), manCommand(s), completeCommand(),
 		&cobra.Command{Use: endprobes.Verb + " N", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return endprobes.Serve(args[0]) }})
 	cmd.CompletionOptions.DisableDefaultCmd = true
