@@ -40,12 +40,13 @@ func writePages(cmd *cobra.Command, dir string) error {
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // manPage returns a verb's page, in the macros that man(7) documents. cobra's own generator goes by Markdown: what that needs was a
-// tenth of the time in which the tool starts. There is no date, so that the same tool writes the same pages.
+// tenth of the time in which the tool starts. There is no date, so that the same version writes the same pages.
 func manPage(cmd *cobra.Command) []byte {
 	cmd.InitDefaultHelpFlag()
 	name := pageName(cmd)
+	release, _, _ := strings.Cut(cmd.Root().Version, ",") // pages are the same on all architectures
 	var b strings.Builder
-	terminal.Fprintf(&b, ".nh\n.TH \"%s\" \"1\" \"\" \"prolog\\-dump %s\" \"bpfprologue\"\n", roff(strings.ToUpper(name)), roff(cmd.Root().Version))
+	terminal.Fprintf(&b, ".nh\n.TH \"%s\" \"1\" \"\" \"prolog\\-dump %s\" \"bpfprologue\"\n", roff(strings.ToUpper(name)), roff(release))
 	terminal.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
 	terminal.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
 	about := cmd.Long
