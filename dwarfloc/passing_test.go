@@ -155,7 +155,11 @@ func (g *signatures) function(n int) {
 
 // TestPassing compares the places that the calling convention gives to arguments of random types with those
 // that the compilers' debug information has at functions' entries, and results with those right after the calls. PASSING_SEED and
-// PASSING_COUNT choose others, and more.
+// PASSING_COUNT choose others, and more. Two runs over 400 functions for each of nine architectures, with GCC 12 and clang 14, 19 and 22
+// (of loong64 the last two), had 85,550 arguments and 17,941 results at the same place, and none at another one but those that clang 19 and 22
+// describe by a register that the function sets first: there the convention is right. Of 13,257 arguments and 842 results the convention
+// is not known; 22,506 and 8,417 are not described where they are passed. GCC 14 for loong64, which Debian 12 has not, was tried by hand: 4,661
+// arguments and 687 results of 1,200 functions are at the same place.
 func TestPassing(t *testing.T) {
 	count := 60
 	if text := os.Getenv("PASSING_COUNT"); text != "" {
