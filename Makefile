@@ -4,8 +4,9 @@ BIN := bin
 # ./... does not match the package in testdata, so it is named as well.
 PACKAGES := ./... ./testdata/vmlinux-fixtures
 
-# Pinned, and run through the module cache: nothing to install.
+# Pinned, and run through the module cache: nothing to install. golangci-lint has staticcheck in it, so its version pins that too.
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Debian packages that the tests use: compilers of the fixtures, other tools to
@@ -18,7 +19,8 @@ DEPS := \
 	gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross gcc-12-arm-linux-gnueabihf gcc-12-i686-linux-gnu gcc-12-mips64el-linux-gnuabi64 gcc-12-powerpc64le-linux-gnu gcc-12-riscv64-linux-gnu gcc-12-s390x-linux-gnu \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 lld-19 llvm-19 clang-22 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool libbpf-dev \
-	qemu-system-x86 qemu-system-arm qemu-system-misc xz-utils zstd fish chromium debuginfod
+	qemu-system-x86 qemu-system-arm qemu-system-misc xz-utils zstd fish chromium debuginfod \
+	mmdebstrap rpm mkdocs mkdocs-material
 
 .DEFAULT_GOAL := help
 
@@ -35,9 +37,10 @@ man: build ## Write man pages into bin/man/man1
 	mkdir -p $(BIN)/man/man1
 	$(BIN)/prolog-dump man $(BIN)/man/man1
 
+# Nearly all of the first run is compiling, and without optimization that takes two thirds of the time.
 .PHONY: demo
 demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)
-	$(GO) run ./cmd/prolog-dump demo
+	CGO_ENABLED=0 $(GO) run -pgo=off -gcflags='all=-N -l' ./cmd/prolog-dump demo
 
 # What starts goroutines, or is for several of them. The race detector makes other tests several times
 # slower, and finds nothing there.
@@ -50,7 +53,7 @@ QUICK := $(filter-out $(PROOF),$(shell $(GO) list $(PACKAGES)))
 
 .PHONY: test
 test: ## Run what needs no download but Go modules: units, goldens, fixtures, fuzz seeds, documentation; as root also this kernel's verifier and uprobes
-	$(GO) vet $(PACKAGES)
+	$(GO) vet -pgo=off $(PACKAGES)
 	@scripts/quick-tests $(QUICK)
 
 .PHONY: test-all
@@ -64,10 +67,28 @@ test-all: deps vmlinux sources ## Install what all tests need, and run what make
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
 	$(GOLANGCI_LINT) run $(PACKAGES)
+	$(ACTIONLINT) -shellcheck= -pyflakes=
+
+.PHONY: apidiff
+apidiff: ## Compare what the packages export with the last version: a break must be named in CHANGELOG.md
+	@scripts/apidiff
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities in what is called of the dependencies (asks vuln.go.dev)
 	$(GOVULNCHECK) $(PACKAGES)
+
+.PHONY: release
+release: ## Make programs, packages, checksums and notes of VERSION=v1.2.3 of the last commit, in bin/release
+	scripts/release $(VERSION) $(BIN)/release $(ARCHES)
+
+.PHONY: reproducible
+reproducible: ## Make a release of all architectures twice, and compare each byte; install and remove its packages
+	RELEASE_FULL=1 $(GO) test -timeout 60m -count=1 -v ./internal/proof/release
+
+.PHONY: site
+site: ## Make a site of the documentation, in bin/site; a dead link is an error
+	@scripts/install-packages mkdocs mkdocs-material
+	$(GO) run ./internal/proof/cmd/site $(BIN)/site
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for TIME=5m each
@@ -100,6 +121,10 @@ truth: deps ## Trace programs of every compiler that record what they pass; prin
 .PHONY: random
 random: deps ## Trace generated programs, with every compiler of C; prints a table (root)
 	$(GO) run ./internal/proof/cmd/measure random
+
+.PHONY: nightly
+nightly: ## Run the whole matrices that take hours, and write one page of them: bin/nightly/README.md (root)
+	scripts/nightly $(BIN)/nightly
 
 .PHONY: harm
 harm: deps sources ## Run all encodings of instructions, and programs, with and without probes, and compare what they do (root)

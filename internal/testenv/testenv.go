@@ -62,9 +62,12 @@ func Open(t CleanupTB, path string) *dwarfloc.Image {
 	return img
 }
 
-// Program writes an image of testdata/vmlinux-fixtures to an executable file, and opens it.
+// Program writes an image of testdata/vmlinux-fixtures to an executable file, and opens it. The programs there are for amd64.
 func Program(t CleanupTB, name string) (path string, img *dwarfloc.Image) {
 	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skipf("%s runs on amd64, and this is %s", name, runtime.GOARCH)
+	}
 	path, err := fixtures.WriteTo(t.TempDir(), name)
 	if err == nil {
 		err = os.Chmod(path, 0o700)
