@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 		shown := "prolog-dump -k vmlinux " + quoted(s.args)
 		if s.traced {
 			command = append(append(command, "--", "/init"), s.workload...)
-			shown = "sudo " + shown + " -- ./workload"
+			shown = "sudo " + shown + " -- ./job"
 		}
 		task.Commands = append(task.Commands, command)
 		steps[i].Note, steps[i].Command = s.note, shown
