@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/debuginfod"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 const otherID = "0011223344556677889900112233445566778899"
@@ -99,33 +100,33 @@ func TestUntrusted(t *testing.T) {
 	planted, it := elfOf(buildID, "planted"), elfOf(buildID, "it")
 	good := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, it) })
 	const nobody = 65534
-	chown := func(path string) {
+	chown := func(t *testing.T, path string) {
 		t.Helper()
 		if err := os.Chown(path, nobody, nobody); err != nil {
-			t.Skip("only root can give files away: ", err)
+			testenv.Missing(t, "only root can give files away: %v", err)
 		}
 	}
-	chmod := func(path string, mode os.FileMode) {
+	chmod := func(t *testing.T, path string, mode os.FileMode) {
 		t.Helper()
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, x := range map[string]struct {
-		spoil func(dir, file string)
+		spoil func(t *testing.T, dir, file string)
 		err   string // or it is fetched again
 	}{
-		"a directory that all can write to": {func(dir, _ string) { chmod(dir, 0o777) }, "others may write to it (mode 0777): set DEBUGINFOD_CACHE_PATH"},
-		"even a sticky one":                 {func(dir, _ string) { chmod(dir, 0o777|os.ModeSticky) }, "others may write to it"},
-		"the build's directory":             {func(_, file string) { chmod(filepath.Dir(file), 0o777) }, "others may write to it"},
-		"another user's directory":          {func(dir, _ string) { chown(dir) }, "it is another user's (65534): set DEBUGINFOD_CACHE_PATH"},
-		"another user's build":              {func(_, file string) { chown(filepath.Dir(file)) }, "it is another user's"},
-		"another user's file":               {func(_, file string) { chown(file) }, ""},
-		"a file that all can write to":      {func(_, file string) { chmod(file, 0o666) }, ""},
+		"a directory that all can write to": {func(t *testing.T, dir, _ string) { chmod(t, dir, 0o777) }, "others may write to it (mode 0777): set DEBUGINFOD_CACHE_PATH"},
+		"even a sticky one":                 {func(t *testing.T, dir, _ string) { chmod(t, dir, 0o777|os.ModeSticky) }, "others may write to it"},
+		"the build's directory":             {func(t *testing.T, _, file string) { chmod(t, filepath.Dir(file), 0o777) }, "others may write to it"},
+		"another user's directory":          {func(t *testing.T, dir, _ string) { chown(t, dir) }, "it is another user's (65534): set DEBUGINFOD_CACHE_PATH"},
+		"another user's build":              {func(t *testing.T, _, file string) { chown(t, filepath.Dir(file)) }, "it is another user's"},
+		"another user's file":               {func(t *testing.T, _, file string) { chown(t, file) }, ""},
+		"a file that all can write to":      {func(t *testing.T, _, file string) { chmod(t, file, 0o666) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &debuginfod.Client{Dir: t.TempDir(), URLs: []string{good}}
-			x.spoil(c.Dir, keep(t, c.Dir, planted, 0o600))
+			x.spoil(t, c.Dir, keep(t, c.Dir, planted, 0o600))
 			path, err := c.DebugInfo(t.Context(), buildID)
 			switch {
 			case x.err != "" && (err == nil || !strings.Contains(err.Error(), x.err) || !strings.HasPrefix(err.Error(), c.Dir)):

@@ -31,11 +31,12 @@ int main() {
 }
 `
 
-const qualifiedRS = `use std::hint::black_box;
+// Debian 12's compiler, 1.63, has no std::hint::black_box yet.
+const qualifiedRS = `#[inline(always)] pub fn black_box<T: Copy>(v: T) -> T { unsafe { std::ptr::read_volatile(&v) } }
 mod app {
     pub mod inner {
-        #[inline(never)] pub fn f(n: u64) -> u64 { std::hint::black_box(n) + 1 }
-        #[inline(always)] pub fn small(k: u64) -> u64 { std::hint::black_box(k * 3) }
+        #[inline(never)] pub fn f(n: u64) -> u64 { crate::black_box(n) + 1 }
+        #[inline(always)] pub fn small(k: u64) -> u64 { crate::black_box(k * 3) }
     }
     pub struct B<T> { pub v: T }
     impl<T: Copy + Into<u64>> B<T> { #[inline(never)] pub fn get(&self, i: u64) -> u64 { self.v.into() + i } }
