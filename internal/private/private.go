@@ -20,8 +20,8 @@ func Own() Names {
 	n := make(Names)
 	if home, err := os.UserHomeDir(); err == nil {
 		n.add(filepath.Clean(home), "~")
-		if real, err := filepath.EvalSymlinks(home); err == nil {
-			n.add(real, "~")
+		if actual, err := filepath.EvalSymlinks(home); err == nil {
+			n.add(actual, "~")
 		}
 	}
 	if u, err := user.Current(); err == nil {

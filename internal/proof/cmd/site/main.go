@@ -51,7 +51,7 @@ func build(root, out string) (checked, error) {
 	if err != nil {
 		return checked{}, err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	s := &stage{root: root, dir: filepath.Join(work, "pages")}
 	if err := s.lay(); err != nil {
 		return checked{}, err
@@ -108,7 +108,7 @@ func (s *stage) report() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	image, err := fixtures.WriteTo(dir, "basic-gcc12-O2-dwarf5.elf")
 	if err != nil {
 		return err
