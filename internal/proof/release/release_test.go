@@ -249,3 +249,26 @@ func TestInstall(t *testing.T) {
 		return run(t, exec.Command(filepath.Join(bin, name), args...))
 	})
 }
+
+// TestRefused: what is no version, what is another commit's, and a tag without a section in the list of changes.
+func TestRefused(t *testing.T) {
+	testenv.Tool(t, "git")
+	dir := filepath.Join(t.TempDir(), "clone")
+	run(t, command(nil, "git", "clone", "-q", "--no-tags", ".", dir))
+	in := func(name string, args ...string) (string, error) {
+		c := command([]string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}, name, args...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for _, args := range [][]string{{"tag", version}, {"commit", "-q", "--allow-empty", "-m", "later"}, {"tag", "v0.98.0"}} {
+		if out, err := in("git", args...); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	for name, want := range map[string]string{"1.0": "1.0 is no version", version: version + " is commit ", "v0.98.0": "CHANGELOG.md has no section v0.98.0"} {
+		if out, err := in("scripts/release", name, t.TempDir()); err == nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
