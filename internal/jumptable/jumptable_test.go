@@ -31,9 +31,7 @@ func TestJumpTables(t *testing.T) {
 			}
 		}
 	}
-	if _, err := exec.LookPath("aarch64-linux-gnu-gcc"); err == nil {
-		builds = append(builds, build{"aarch64-linux-gnu-gcc", "arm64", "-O2"}, build{"aarch64-linux-gnu-gcc", "arm64", "-Os"})
-	}
+	builds = append(builds, build{"aarch64-linux-gnu-gcc-12", "arm64", "-Os"}) // at -O2 it makes comparisons of all but two
 	for _, b := range builds {
 		t.Run(b.compiler+" "+b.arch+" "+b.flags, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +57,7 @@ type tablesOf struct {
 	tables map[string][][]uint64 // by function: sets of targets, in order
 }
 
-var tableEntry = regexp.MustCompile(`^\t\.(?:byte|hword|2byte|value|word|long|quad|xword|4byte|8byte)\t\(?(L_[\w.$]+)(?:[-)].*)?$`)
+var tableEntry = regexp.MustCompile(`^\t\.(?:byte|hword|2byte|value|word|long|quad|xword|4byte|8byte)\t\(?(L_[\w.$]+)(?: ?[-)].*)?$`)
 
 func switches(t *testing.T, compiler, arch string, flags []string) tablesOf {
 	dir := t.TempDir()
