@@ -64,23 +64,30 @@ func Start(ctx context.Context, words []string) (running context.Context, c *Com
 		return nil, nil, Status(Cannot)
 	}
 	running, stop := context.WithCancel(ctx)
+	reaping, enough := context.WithCancel(context.Background())
+	reaped := make(chan struct{})
+	go func() {
+		c.reap(reaping)
+		close(reaped)
+	}()
 	go func() {
 		c.err = c.cmd.Wait()
+		enough()
+		<-reaped // it would take the next command for one that this one has left behind
 		close(c.ended)
 		stop()
 	}()
-	go c.reap()
 	return running, c, nil
 }
 
-// reap takes what the command has left behind when it ends: see Adopt.
-func (c *Command) reap() {
+// reap takes what the command has left behind when it ends, until ctx does: see Adopt.
+func (c *Command) reap(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
 	for {
 		select {
-		case <-c.ended:
+		case <-ctx.Done():
 			return
 		case <-children:
 		}

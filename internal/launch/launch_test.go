@@ -51,3 +51,16 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%v, want %v", err, why)
 	}
 }
+
+// TestInTurn: what takes the leftovers of one command leaves the next one alone.
+func TestInTurn(t *testing.T) {
+	for range 300 {
+		_, c, err := Start(t.Context(), []string{"sh", "-c", "exit 3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(t.Context()); !errors.Is(err, Status(3)) {
+			t.Fatalf("it ended with %v", err)
+		}
+	}
+}
