@@ -112,6 +112,7 @@ type Options struct {
 	// Progress, if not nil, is called by New with the number of sites that have been resolved, by several goroutines at once.
 	Progress func(done, total int)
 
+	held      int                          // so many arguments, the first ones, are for a condition on runs
 	registers *arch.Arch                   // the image's, as the kernel has them
 	moves     bool                         // the image is loaded at another address in each process
 	stays     func(addr, size uint64) bool // of prologue.Options

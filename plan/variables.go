@@ -46,6 +46,8 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole
 		if !def.Point.Return && !def.Point.Exit {
 			return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
 		}
+	case syntax.KindDuration:
+		return probe.Errorf(def, e.Pos, "$duration is there only in the condition of a span, compared with a time: $duration > 1ms")
 	case syntax.KindRegister:
 		if img.Arch().RegisterByName(e.Name) == nil {
 			return probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
@@ -116,7 +118,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			a.User = d.User
 			if doubt := a.Doubt(); doubt != reasons.None {
 				a.Doubtful = true
-				if o.Doubt == DoubtMissing {
+				if o.Doubt == DoubtMissing || o.Doubt == DoubtMark && i < o.held {
 					a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
 				}
 			}

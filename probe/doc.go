@@ -24,7 +24,7 @@
 //	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER
 //	           | ( "+" | "-" ) [ "u" ] OFFSET "(" expression ")" | "sizeof(" CTYPE ")" | NUMBER | REAL | CHARACTER | TEXT
 //	           | "$comm" | "$caller" | "$frame" | "$stack" | "$stack" N
-//	           | "$pid" | "$tid" | "$uid" | "$gid" | "$cpu" | "$cgroup" | "$time"
+//	           | "$pid" | "$tid" | "$uid" | "$gid" | "$cpu" | "$cgroup" | "$time" | "$duration"
 //	object     = VARIABLE | "$retval" | "(" expression ")" | "container_of(" expression "," CTYPE "," MEMBER ")"
 //
 // White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
@@ -47,7 +47,8 @@
 // pattern that looks like a definition after an option ("i\=0"). ADDRESS is link-time, with
 // 0x.
 //
-// Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
+// Numbers are decimal or, with 0x, hexadecimal; in an expression one with a unit after it, ns, us, ms or s, is a time in nanoseconds: 250us,
+// 1.5ms. OFFSET is in bytes. TYPE is one of u8
 // u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the
 // debug information gives), char, bool, string, ustring (in user memory), hex (bytes), symbol or
 // symstr, bBITS@OFFSET/SIZE (a bit-field), or an array of one of these except strings and u s

@@ -38,6 +38,9 @@ func (s *scanner) primary(expecting string) (syntax.Expr, error) {
 		if s.bare() {
 			return e, s.expected(expecting)
 		}
+		if ok, err := s.time(&e); ok {
+			return e, err
+		}
 		if n := floatLen(s.rest()); n > 0 {
 			e.Kind, e.Name = syntax.KindFloat, s.rest()[:n]
 			s.pos += n
@@ -85,7 +88,7 @@ func (s *scanner) special(e *syntax.Expr) error {
 		}
 	}
 	s.pos = at
-	return s.expected("retval, params, vars, comm, caller, frame, stack, stackN, pid, tid, uid, gid, cpu, cgroup or time after \"$\"")
+	return s.expected("retval, duration, params, vars, comm, caller, frame, stack, stackN, pid, tid, uid, gid, cpu, cgroup or time after \"$\"")
 }
 
 // memory parses the text after "@".

@@ -74,7 +74,7 @@ func (s *Session) report(a *arch.Arch, recordSize, stack int, who processes, coo
 		asm.FnGetCurrentComm.Call(),
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
-	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, recordSize)...)
+	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, 0, recordSize)...)
 	insns = append(insns, s.stack.write(atRecord+recordSize, a)...)
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
@@ -93,11 +93,14 @@ func (s *Session) report(a *arch.Arch, recordSize, stack int, who processes, coo
 	)
 }
 
-// filter jumps to a label for hits that are not reported: those by process self, or reporting one
+// filter jumps to a label for hits that are not reported: those by process self, if it is not nil, or reporting one
 // would cause the next, if only is not nil, those by other processes, and those beyond the limits. stack is how many bytes
 // of the stack are in use.
 func (who processes) filter(stack int, exit string) asm.Instructions {
-	insns := append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
+	var insns asm.Instructions
+	if who.self != nil {
+		insns = append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
+	}
 	if who.only != nil {
 		insns = append(insns, who.only.load(stack)...)
 		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
@@ -115,7 +118,7 @@ func (who processes) store(stack int) asm.Instructions {
 		asm.FnGetCurrentPidTgid.Call(),
 		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
 	}
-	if who.self.ino == 0 || who.self.ino == initialNamespace {
+	if who.self == nil || who.self.ino == 0 || who.self.ino == initialNamespace {
 		return insns
 	}
 	const other = "other-namespace"
@@ -129,11 +132,11 @@ func (who processes) store(stack int) asm.Instructions {
 	)
 }
 
-// copyWords copies size bytes, a multiple of 8, to an offset.
-func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.Instructions) {
+// copyWords copies size bytes, a multiple of 8, from an offset to another one.
+func copyWords(to asm.Register, at int, from asm.Register, off, size int) (insns asm.Instructions) {
 	for i := 0; i < size; i += 8 {
 		insns = append(insns,
-			asm.LoadMem(asm.R0, from, int16(i), asm.DWord),
+			asm.LoadMem(asm.R0, from, int16(off+i), asm.DWord),
 			asm.StoreMem(to, int16(at+i), asm.R0, asm.DWord),
 		)
 	}

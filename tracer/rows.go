@@ -4,17 +4,23 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Row is what was counted of the hits of a definition that have the same keys.
 type Row struct {
-	Plan       *plan.Plan
+	Plan       *plan.Plan // of runs where they begin
+	Definition *probe.Definition
+	// Outcome is, of runs, "" if they ended, and else why they have no duration: "began again" if another one began in the same frame,
+	// which an exception or longjmp had left, or "not ended".
+	Outcome    string
 	Keys       []Key // in the order of SummaryOptions.By
 	Hits       uint64
 	Totals     []Total     // in the order of SummaryOptions.Totals
@@ -95,24 +101,31 @@ func (c *counted) rows() ([]Row, error) {
 	var values [][]byte
 	index := make(map[string]int)
 	var out []Row
-	entries := c.stats.Iterate()
-	for entries.Next(&key, &values) {
-		keys := c.keys(key)
-		var text strings.Builder
+	rowFor := func(key []byte) *Row {
+		keys, outcome := c.keys(key), c.outcome(key)
+		text := outcome
 		for _, k := range keys {
-			text.WriteString(strconv.Quote(k.Text) + ",")
+			text += "," + strconv.Quote(k.Text)
 		}
-		at, known := index[text.String()]
+		at, known := index[text]
 		if !known {
 			at = len(out)
-			index[text.String()] = at
-			out = append(out, c.row(keys))
+			index[text] = at
+			out = append(out, c.row(keys, outcome))
 		}
+		return &out[at]
+	}
+	entries := c.stats.Iterate()
+	for entries.Next(&key, &values) {
+		r := rowFor(key)
 		for _, v := range values {
-			c.addTo(&out[at], v)
+			c.addTo(r, v)
 		}
 	}
 	if err := entries.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.openRuns(rowFor); err != nil {
 		return nil, err
 	}
 	for i := range out {
@@ -125,8 +138,8 @@ func (c *counted) rows() ([]Row, error) {
 }
 
 // row returns an empty row.
-func (c *counted) row(keys []Key) Row {
-	r := Row{Plan: c.plan, Keys: keys}
+func (c *counted) row(keys []Key, outcome string) Row {
+	r := Row{Plan: c.plan, Definition: c.definition, Keys: keys, Outcome: outcome}
 	for _, k := range c.sums {
 		zero := number(0, k.signed)
 		r.Totals = append(r.Totals, Total{Sum: zero, Min: zero, Max: zero})
@@ -213,6 +226,23 @@ func (k *counter) bounds(slot int) (low, high any) {
 	return number(from, k.signed), number(to, k.signed)
 }
 
+// slot returns the slot that counts a number.
+func (k *counter) slot(n uint64) int {
+	switch negative := int64(n) < 0; {
+	case k.of.Step > 0 && (negative && !k.signed || int64(n) >= k.of.High):
+		return k.slots - 1
+	case k.of.Step > 0 && int64(n) < k.of.Low:
+		return 0
+	case k.of.Step > 0:
+		return int((int64(n)-k.of.Low)/k.of.Step) + 1
+	case negative && k.signed:
+		return 64 - bits.Len64(-n)
+	case k.signed:
+		return 64 + bits.Len64(n)
+	}
+	return bits.Len64(n)
+}
+
 // trim leaves out empty buckets at both ends.
 func trim(b []Bucket) []Bucket {
 	full := func(b Bucket) bool { return b.Count > 0 }
@@ -254,7 +284,7 @@ func (c *counted) keys(key []byte) []Key {
 			n := ne.Uint64(d)
 			out[i] = Key{strconv.FormatUint(n, 10), n}
 		default:
-			out[i] = c.argument(at, c.args[p.arg], missing&(1<<p.arg) != 0, d)
+			out[i] = c.argumentKey(c.siteOf(at, key, c.args[p.arg]), c.args[p.arg], missing&(1<<p.arg) != 0, d)
 		}
 	}
 	return out
@@ -314,18 +344,19 @@ func (c *counted) stackKey(site int, d []byte) Key {
 }
 
 // argument decodes an argument at a site, or, without one, at any where it is fetched.
-func (c *counted) argument(site, arg int, lost bool, d []byte) Key {
+func (c *counted) argumentKey(site, arg int, lost bool, d []byte) Key {
 	if lost || arg < 0 {
 		return Key{Text: "?"}
 	}
+	p, index := c.of(arg)
 	if site < 0 {
-		site = slices.IndexFunc(c.plan.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Args[arg].Fetched() })
+		site = slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Args[index].Fetched() })
 	}
-	if site < 0 || c.plan.Sites[site].Instance < 0 {
+	if site < 0 || p.Sites[site].Instance < 0 {
 		return Key{Text: "?"}
 	}
-	s := &c.plan.Sites[site]
-	v := plan.Value{Argument: &s.Args[arg], Data: d[:min(len(d), c.field(s.Instance, arg).Size)]}
+	s := &p.Sites[site]
+	v := plan.Value{Argument: &s.Args[index], Data: d[:min(len(d), fieldOf(p, s.Instance, index).Size)]}
 	if v.Kind == prologue.KindObject {
 		v.Data = v.Data[:min(len(v.Data), v.Size)] // without its padding
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
@@ -57,8 +56,10 @@ const maxOpen = 1 << 14
 // The cookie of a probe of a span, with the span's index where a Dispatch has the prologue's number.
 const (
 	siteBits = 24 // the site's index in its plan, in the lowest bits
-	bodyBits = 24 // then the number of its body
+	bodyBits = 23 // then the number of its body
+	// Then there is cookieEntry.
 	spanBits = 15 // then the span's index
+	spanAt   = cookieEntry + 1
 	againBit = 63 // in the attach cookie: the probe also fires without a run beginning, or ending, there
 )
 
@@ -67,65 +68,45 @@ const (
 	countEnds   = 0
 	countBegins = 8
 	countFull   = 16
-	countsSize  = 24
+	countNot    = 24 // the condition did not hold
+	countUnsure = 32 // it could not be computed
+	countsSize  = 40
 )
 
 // The layout of what follows the record of the beginning in an event of a span.
 const (
-	endTime   = 0
-	endCookie = 8
-	endErr    = 16
-	endRecord = 24
+	endDuration = 0
+	endCookie   = 8
+	endErr      = 16
+	endRecord   = 24
 )
 
 // OpenSpans is Open for spans: a hit is a whole run, with its results and its duration.
 func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o Options) (s *Session, err error) {
-	s = &Session{spans: &spans{plans: list, bodies: make(map[hooks.Body]uint64)}}
-	for _, p := range list {
-		s.plans = append(s.plans, p.Begin, p.End)
-	}
+	s, err = newSpans(list, &o)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 			s = nil
 		}
 	}()
-	if len(list) >= 1<<spanBits {
-		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
-	}
-	if o.Stack != 0 {
-		return s, errStackOfRuns
-	}
-	if o.Sample > 1 || o.MaxRate > 0 {
-		return s, errors.New("a sample of runs: their beginnings and ends would not be of the same runs")
+	if err != nil {
+		return s, err
 	}
 	who, err := s.prepare(r, &o)
 	if err != nil {
 		return s, err
 	}
-	if s.spans.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "counts", Type: ebpf.Array, KeySize: 4, ValueSize: countsSize, MaxEntries: 1}); err != nil {
-		return s, fmt.Errorf("make the counters: %w", kernelerr.Explain(err))
-	}
-	largest := 0
 	for _, p := range list {
 		size := 0
 		for i := range p.Begin.Instances {
 			size = max(size, recordSize(p.Begin, &p.Begin.Instances[i]))
 		}
 		s.spans.sizes = append(s.spans.sizes, size)
-		largest = max(largest, size)
-		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "open", Type: ebpf.Hash, KeySize: spanKeySize, ValueSize: uint32(atRecord + size), MaxEntries: maxOpen})
-		if err != nil {
-			return s, fmt.Errorf("make the map of open runs: %w", kernelerr.Explain(err))
-		}
-		s.spans.open = append(s.spans.open, m)
 	}
-	s.spans.zero, err = ebpf.NewMap(&ebpf.MapSpec{Name: "zero", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(atRecord + largest), MaxEntries: 1})
-	if err != nil {
-		return s, fmt.Errorf("make a value of zeros: %w", kernelerr.Explain(err))
+	if err := s.spans.makeMaps(); err != nil {
+		return s, err
 	}
-	// The kernel runs the programs of one address in the reverse order of their attaching: where
-	// a run begins right after another, that must end first.
 	err = s.load(r, s.keyOf(true), func(k programKey) asm.Instructions {
 		if k.plan%2 == 0 {
 			return s.spans.begin(k.plan/2, k.size, who)
@@ -135,20 +116,79 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	if err != nil {
 		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, who, func(_ int, p *plan.Plan) func(int) uint64 {
-		return func(site int) uint64 { return s.spans.cookie(site, p.Sites[site].Site) }
+	return s, s.attachSpans(ctx, r, &o, who)
+}
+
+// newSpans returns a session of spans without anything that must be closed, also with an error.
+func newSpans(list []*plan.Span, o *Options) (*Session, error) {
+	s := &Session{spans: &spans{plans: list, bodies: make(map[hooks.Body]uint64)}}
+	for _, p := range list {
+		s.plans = append(s.plans, p.Begin, p.End)
+	}
+	switch {
+	case len(list) >= 1<<spanBits:
+		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
+	case o.Stack != 0:
+		return s, errStackOfRuns
+	case o.Sample > 1 || o.MaxRate > 0:
+		return s, errors.New("a sample of runs: their beginnings and ends would not be of the same runs")
+	}
+	return s, nil
+}
+
+// attachSpans attaches the programs. The kernel runs those of one address in the reverse order of their attaching: where
+// a run begins right after another, that must end first.
+func (s *Session) attachSpans(ctx context.Context, r *instances.Running, o *Options, who processes) (err error) {
+	if o.Cost != nil {
+		if *o.Cost, err = measureCost(s.spans.plans); err != nil {
+			return err
+		}
+	}
+	return s.attachAll(ctx, r, o, who, func(_ int, p *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 { return s.spans.cookie(site, &p.Sites[site]) }
 	})
 }
 
+// makeMaps makes the maps of open runs, whose sizes are known.
+func (x *spans) makeMaps() (err error) {
+	if x.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "counts", Type: ebpf.Array, KeySize: 4, ValueSize: countsSize, MaxEntries: 1}); err != nil {
+		return fmt.Errorf("make the counters: %w", kernelerr.Explain(err))
+	}
+	largest := 0
+	for i := range x.plans {
+		largest = max(largest, x.entrySize(i))
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "open", Type: ebpf.Hash, KeySize: spanKeySize, ValueSize: uint32(x.entrySize(i)), MaxEntries: maxOpen})
+		if err != nil {
+			return fmt.Errorf("make the map of open runs: %w", kernelerr.Explain(err))
+		}
+		x.open = append(x.open, m)
+	}
+	if x.zero, err = ebpf.NewMap(&ebpf.MapSpec{Name: "zero", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(largest), MaxEntries: 1}); err != nil {
+		return fmt.Errorf("make a value of zeros: %w", kernelerr.Explain(err))
+	}
+	return nil
+}
+
+// entrySize returns how many bytes are stored of an open run: a head and the record, and for a condition then, at missingAt,
+// the bits of what was not fetched.
+func (x *spans) entrySize(span int) int {
+	if x.plans[span].If != nil {
+		return x.missingAt(span) + 8
+	}
+	return x.missingAt(span)
+}
+
+func (x *spans) missingAt(span int) int { return atRecord + x.sizes[span] }
+
 // cookie returns the cookie of a site's probe.
-func (x *spans) cookie(index int, site *dwarfloc.Site) uint64 {
-	b := inside.Body(site)
+func (x *spans) cookie(index int, site *plan.Site) uint64 {
+	b := inside.Body(site.Site)
 	n, known := x.bodies[b]
 	if !known {
 		n = uint64(len(x.bodies))
 		x.bodies[b] = n
 	}
-	return uint64(index)&(1<<siteBits-1) | n&(1<<bodyBits-1)<<siteBits
+	return uint64(index)&(1<<siteBits-1) | n&(1<<bodyBits-1)<<siteBits | entryBit(site)
 }
 
 // The key of an open run, on the stack of a program: the process, the frame, the body's number.
@@ -156,12 +196,16 @@ const (
 	spanKeySize  = 24
 	spanKey      = -spanKeySize
 	spanCookie   = spanKey - 8
-	spanStack    = -spanCookie
+	spanDuration = spanCookie - 8
+	spanStack    = -spanDuration
 	labelExit    = "exit"
 	labelFull    = "full"
 	labelFound   = "found"
+	labelEntered = "entered"
 	labelUnknown = "unknown"
 	labelOwn     = "own"
+	labelNot     = "not"
+	labelUnsure  = "unsure"
 )
 
 // head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
@@ -180,9 +224,9 @@ func (x *spans) head(span, size int, who processes) asm.Instructions {
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.FnGetAttachCookie.Call(),
-		asm.LoadImm(asm.R1, int64(-1)<<againBit|1<<(siteBits+bodyBits)-1, asm.DWord),
+		asm.LoadImm(asm.R1, int64(-1)<<againBit|1<<spanAt-1, asm.DWord),
 		asm.And.Reg(asm.R0, asm.R1),
-		asm.LoadImm(asm.R1, int64(span)<<(siteBits+bodyBits), asm.DWord),
+		asm.LoadImm(asm.R1, int64(span)<<spanAt, asm.DWord),
 		asm.Or.Reg(asm.R0, asm.R1),
 		asm.StoreMem(asm.RFP, spanCookie, asm.R0, asm.DWord),
 		asm.LSh.Imm(asm.R0, 64-siteBits-bodyBits),
@@ -223,8 +267,9 @@ func (x *spans) count(at uint32) asm.Instructions {
 	}
 }
 
-// begin returns the program that runs where a run begins.
-func (x *spans) begin(span, size int, who processes) asm.Instructions {
+// entered writes what a program begins with that runs where a run begins: R9 is what is stored of it, with its cookie. between, if not nil,
+// is for the run that was open in the same frame, with R9 as that; it may change neither R7 nor R8.
+func (x *spans) entered(span, size int, who processes, between asm.Instructions) asm.Instructions {
 	insns := x.head(span, size, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
@@ -236,21 +281,33 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 	)
 	insns = append(insns, again(labelExit)...) // another turn of a loop: the run goes on
 	insns = append(insns, x.count(countBegins)...)
-	lookup := x.keyTo(span)
-	lookup[0] = lookup[0].WithSymbol(labelFound)
-	insns = append(insns, lookup...)
-	insns = append(insns,
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, labelExit),
-		asm.Mov.Reg(asm.R9, asm.R0),
-		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
+	lookup := func() asm.Instructions {
+		return append(x.keyTo(span), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, labelExit), asm.Mov.Reg(asm.R9, asm.R0))
+	}
+	if between != nil {
+		insns = append(append(append(insns, lookup()...), between...), asm.Ja.Label(labelEntered))
+	}
+	found := lookup()
+	found[0] = found[0].WithSymbol(labelFound)
+	insns = append(insns, found...)
+	return append(insns,
+		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord).WithSymbol(labelEntered),
 		asm.StoreMem(asm.R9, atCookie, asm.R1, asm.DWord),
 	)
+}
+
+// begin returns the program that runs where a run begins.
+func (x *spans) begin(span, size int, who processes) asm.Instructions {
+	insns := x.entered(span, size, who, nil)
 	insns = append(insns, who.store(spanStack)...)
 	insns = append(insns,
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
-	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, size)...)
+	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, 0, size)...)
+	if p := x.plans[span]; p.If != nil {
+		insns = append(insns, useDoubtful(p.Begin, size)...)
+		insns = append(insns, asm.StoreMem(asm.R9, int16(x.missingAt(span)), asm.R7, asm.DWord))
+	}
 	insns = append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Add.Imm(asm.R1, atComm),
@@ -266,38 +323,47 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
 }
 
-// end returns the program that runs where a run ends.
-func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
-	began := atRecord + x.sizes[span]
+// ended writes what a program begins with that runs where a run ends: R9 is what was stored when it began, and its duration
+// is on the stack. It leaves for labelOwn if the condition does not hold.
+func (x *spans) ended(span, size int, who processes, missingAt, valuesAt int) asm.Instructions {
 	insns := x.head(span, size, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, labelUnknown),
 		asm.Mov.Reg(asm.R9, asm.R0),
-		asm.LoadMapPtr(asm.R1, s.events.FD()),
-		asm.Mov.Imm(asm.R2, int32(began+endRecord+size)),
-		asm.Mov.Imm(asm.R3, 0),
-		asm.FnRingbufReserve.Call(),
-		asm.JEq.Imm(asm.R0, 0, labelFull),
-		asm.Mov.Reg(asm.R6, asm.R0),
 		asm.FnKtimeGetNs.Call(),
-		asm.StoreMem(asm.R6, int16(began+endTime), asm.R0, asm.DWord),
-		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
-		asm.StoreMem(asm.R6, int16(began+endCookie), asm.R1, asm.DWord),
-		asm.StoreMem(asm.R6, int16(began+endErr), asm.R7, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R9, atTime, asm.DWord),
+		asm.Sub.Reg(asm.R0, asm.R1),
+		asm.StoreMem(asm.RFP, spanDuration, asm.R0, asm.DWord),
 	)
-	insns = append(insns, copyWords(asm.R6, 0, asm.R9, began)...)
-	insns = append(insns, copyWords(asm.R6, began+endRecord, asm.R8, size)...)
-	insns = append(insns,
-		asm.Mov.Reg(asm.R1, asm.R6),
-		asm.Mov.Imm(asm.R2, 0),
-		asm.FnRingbufSubmit.Call(),
-		asm.Ja.Label(labelOwn),
-		asm.LoadMapValue(asm.R1, s.lost.FD(), 0).WithSymbol(labelFull),
-		asm.Mov.Imm(asm.R2, 1),
-		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
-	)
+	p := x.plans[span]
+	if p.If == nil {
+		return insns
+	}
+	// The bits of what the condition needs are those of err, but for doubtful values that are to be used. R4 keeps err.
+	w := finish{writer: &writer{prefix: "if"}, span: p, duration: spanDuration, missing: missingAt, values: valuesAt}
+	w.add(asm.Mov.Reg(asm.R4, asm.R7))
+	w.add(useDoubtful(p.End, size)...)
+	w.condition(labelNot, labelUnsure)
+	w.add(asm.Mov.Reg(asm.R7, asm.R4))
+	return append(insns, w.insns...)
+}
+
+// left writes what a program ends with that runs where a run ends: how the ends are counted that are of no run, or of one for which the
+// condition does not hold, and that the run is no longer open.
+func (x *spans) left(span int) (insns asm.Instructions) {
+	for _, c := range []struct {
+		label string
+		count uint32
+	}{{labelNot, countNot}, {labelUnsure, countUnsure}} {
+		if p := x.plans[span]; p.If == nil || c.label == labelUnsure && (p.Definition.Options.Pass || len(p.If.Begin)+len(p.If.End) == 0) {
+			continue // nothing leads there
+		}
+		add := x.count(c.count)
+		add[0] = add[0].WithSymbol(c.label)
+		insns = append(append(insns, add...), asm.Ja.Label(labelOwn))
+	}
 	remove := x.keyTo(span)
 	remove[0] = remove[0].WithSymbol(labelOwn)
 	insns = append(insns, remove...)
@@ -311,13 +377,45 @@ func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions 
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
 }
 
+// end returns the program that runs where a run ends.
+func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
+	began := x.missingAt(span)
+	insns := x.ended(span, size, who, began, atRecord)
+	insns = append(insns,
+		asm.LoadMapPtr(asm.R1, s.events.FD()),
+		asm.Mov.Imm(asm.R2, int32(began+endRecord+size)),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnRingbufReserve.Call(),
+		asm.JEq.Imm(asm.R0, 0, labelFull),
+		asm.Mov.Reg(asm.R6, asm.R0),
+		asm.LoadMem(asm.R1, asm.RFP, spanDuration, asm.DWord),
+		asm.StoreMem(asm.R6, int16(began+endDuration), asm.R1, asm.DWord),
+		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
+		asm.StoreMem(asm.R6, int16(began+endCookie), asm.R1, asm.DWord),
+		asm.StoreMem(asm.R6, int16(began+endErr), asm.R7, asm.DWord),
+	)
+	insns = append(insns, copyWords(asm.R6, 0, asm.R9, 0, began)...)
+	insns = append(insns, copyWords(asm.R6, began+endRecord, asm.R8, 0, size)...)
+	insns = append(insns,
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.FnRingbufSubmit.Call(),
+		asm.Ja.Label(labelOwn),
+		asm.LoadMapValue(asm.R1, s.lost.FD(), 0).WithSymbol(labelFull),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
+		asm.Ja.Label(labelOwn),
+	)
+	return append(insns, x.left(span)...)
+}
+
 // hit decodes one run.
 func (x *spans) hit(d []byte) (*Hit, error) {
 	h, cookie, err := head(d)
 	if err != nil {
 		return nil, err
 	}
-	span, site := int(cookie<<1>>(siteBits+bodyBits+1)), int(cookie&(1<<siteBits-1))
+	span, site := int(cookie<<1>>(spanAt+1)), int(cookie&(1<<siteBits-1))
 	if span >= len(x.plans) || site >= len(x.plans[span].Begin.Sites) || len(d) < atRecord+x.sizes[span]+endRecord {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
@@ -329,39 +427,44 @@ func (x *spans) hit(d []byte) (*Hit, error) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", ne.Uint64(end[endCookie:]))
 	}
 	h.Plan, h.Site, h.Span, h.End = p.Begin, site, p, last
-	h.Duration = time.Duration(ne.Uint64(end[endTime:])) - h.Time
+	h.Duration = time.Duration(ne.Uint64(end[endDuration:]))
 	h.Values = p.Begin.Values(site, h.Err, d[atRecord:])
-	h.Values = h.Values[:len(h.Values)-1] // without the frame
 	h.Results = p.End.Values(last, ne.Uint64(end[endErr:]), end[endRecord:])
-	h.Results = h.Results[:len(h.Results)-1]
+	before, after := 0, 0 // of what the condition needs
+	if p.If != nil {
+		before, after = len(p.If.Begin), len(p.If.End)
+	}
+	h.Err >>= before
+	h.Values, h.Results = h.Values[before:len(h.Values)-1], h.Results[after:len(h.Results)-1] // without the frame
 	return h, nil
 }
 
-// unpaired returns what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen.
-func (s *Session) unpaired() (u Unpaired, err error) {
+// unpaired returns what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen. For some runs
+// the condition did not hold, and for others it could not be computed.
+func (s *Session) unpaired() (u Unpaired, without, unsure uint64, err error) {
 	x := s.spans
 	if x == nil {
 		u.Open, err = s.calls.open()
-		return u, err
+		return u, 0, 0, err
 	}
 	d := make([]byte, countsSize)
 	if err := x.counts.Lookup(uint32(0), &d); err != nil {
-		return u, err
+		return u, 0, 0, err
 	}
 	ne := binary.NativeEndian
 	u.Ends, u.Begins, u.Full = ne.Uint64(d[countEnds:]), ne.Uint64(d[countBegins:]), ne.Uint64(d[countFull:])
 	for i, m := range x.open {
 		var key [spanKeySize]byte
-		value := make([]byte, atRecord+x.sizes[i])
+		value := make([]byte, x.entrySize(i))
 		entries := m.Iterate()
 		for entries.Next(&key, &value) {
 			u.Open++
 		}
 		if err := entries.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-			return u, err
+			return u, 0, 0, err
 		}
 	}
-	return u, nil
+	return u, ne.Uint64(d[countNot:]), ne.Uint64(d[countUnsure:]), nil
 }
 
 func (x *spans) close() (errs []error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -62,6 +63,10 @@ type SummaryOptions struct {
 	Totals []string
 	// Histograms are the histograms of arguments.
 	Histograms []HistogramOf
+	// Spans are definitions whose whole runs are counted, in the place of plans, which are nil then. "$duration" is one more argument
+	// of each: how long the run took, in nanoseconds. What the definition's condition says of $duration and $retval is looked at
+	// where a run ends. By "stack" is not for them; By "caller" is where the run began.
+	Spans []*plan.Span
 	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
 	// room for, from 1024 to 16384. Summary.Unreported counts hits with other keys.
 	MaxKeys int
@@ -128,6 +133,11 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 			s = nil
 		}
 	}()
+	if len(what.Spans) > 0 {
+		if s.session, err = newSpans(what.Spans, &o); err != nil {
+			return s, err
+		}
+	}
 	if len(plans) > maxPlans {
 		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans)
 	}
@@ -135,11 +145,14 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 		return s, err
 	}
 	for _, p := range plans {
-		c, err := newCounted(p, &what)
-		if err != nil {
-			return s, fmt.Errorf("%v: %w", p.Definition, err)
+		if err := s.counts(&counted{plan: p, definition: p.Definition}); err != nil {
+			return s, err
 		}
-		s.of = append(s.of, c)
+	}
+	for _, p := range what.Spans {
+		if err := s.counts(&counted{plan: p.Begin, definition: p.Definition, run: newRun(p)}); err != nil {
+			return s, err
+		}
 	}
 	who, err := s.session.filters(r, &o)
 	if err != nil {
@@ -159,20 +172,28 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 			return s, err
 		}
 	}
+	if len(what.Spans) > 0 {
+		err = s.openSpans(ctx, r, &o, who)
+		s.Attachments = s.session.Attachments
+		return s, err
+	}
 	if err := s.load(r, who); err != nil {
 		return s, err
 	}
 	err = s.session.attachAll(ctx, r, &o, who, func(_ int, p *plan.Plan) func(int) uint64 {
-		return func(site int) uint64 {
-			cookie := uint64(site)
-			if atEntry(&p.Sites[site]) {
-				cookie |= 1 << cookieEntry
-			}
-			return cookie
-		}
+		return func(site int) uint64 { return uint64(site) | entryBit(&p.Sites[site]) }
 	})
 	s.Attachments = s.session.Attachments
 	return s, err
+}
+
+// counts finds out what is counted of a definition.
+func (s *Summary) counts(c *counted) error {
+	if err := c.find(&s.options); err != nil {
+		return fmt.Errorf("%v: %w", c.definition, err)
+	}
+	s.of = append(s.of, c)
+	return nil
 }
 
 // load loads the programs: one for all instances of a plan that have the arguments in the same places.
@@ -190,6 +211,13 @@ func (s *Summary) load(r *instances.Running, who processes) error {
 // cookieEntry is the bit of the attach cookie that is set where the return address is still where
 // the call has put it.
 const cookieEntry = 47
+
+func entryBit(s *plan.Site) uint64 {
+	if atEntry(s) {
+		return 1 << cookieEntry
+	}
+	return 0
+}
 
 // atEntry reports whether a probe is at a function's first instruction.
 func atEntry(s *plan.Site) bool {
@@ -211,6 +239,12 @@ func (s *Summary) checkNames() error {
 			for k := range p.Sites[i].Args {
 				known[p.Sites[i].Args[k].Name] = true
 			}
+		}
+	}
+	for _, p := range s.options.Spans {
+		known[runDuration] = true
+		for _, name := range newRun(p).own() {
+			delete(known, name)
 		}
 	}
 	asked := slices.Clone(s.options.Totals)
@@ -248,17 +282,19 @@ func (s *Summary) checkNames() error {
 
 // counted is what is counted of one plan.
 type counted struct {
-	plan  *plan.Plan
-	what  *SummaryOptions
-	bySit bool // the key has the site
-	key   int  // bytes of a key
-	value int  // bytes of a value
-	parts []keyPart
-	args  []int // of the key: indices in plan.Site.Args, or -1
-	sums  []counter
-	hists []counter
-	stats *ebpf.Map
-	zero  *ebpf.Map
+	plan       *plan.Plan // of a run where it begins
+	definition *probe.Definition
+	run        *run // nil unless whole runs are counted
+	what       *SummaryOptions
+	bySit      bool // the key has the site
+	key        int  // bytes of a key
+	value      int  // bytes of a value
+	parts      []keyPart
+	args       []int // of the key: indices in plan.Site.Args, or -1
+	sums       []counter
+	hists      []counter
+	stats      *ebpf.Map
+	zero       *ebpf.Map
 
 	stack  Stacks
 	stacks *ebpf.Map
@@ -315,8 +351,13 @@ const logSlots = 65
 // include/linux/percpu.h).
 const maxValue = 32 << 10
 
-func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
-	c := &counted{plan: p, what: what, key: keyHead, value: 8, stack: what.Stack}
+// find finds what is counted, and how it is laid out.
+func (c *counted) find(what *SummaryOptions) error {
+	p := c.plan
+	c.what, c.key, c.value, c.stack = what, keyHead, 8, what.Stack
+	if c.run != nil {
+		c.key += runHead
+	}
 	if c.stack == 0 {
 		c.stack = StackKernel
 		if c.inProgram() {
@@ -331,8 +372,11 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		case byCaller:
 			c.bySit, part.size = true, callerSize
 		case byStack:
+			if c.run != nil {
+				return errStackOfRuns
+			}
 			if p.Target.Reads == prologue.ReadSleep {
-				return nil, errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
+				return errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
 			}
 			c.bySit, part.size = true, keyStackSize
 		case byComm:
@@ -340,17 +384,20 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		case byPID, byTID:
 		default:
 			part.what, part.arg = "", len(c.args)
-			arg := argument(p, by)
+			arg := c.argument(by)
+			if p, _ := c.of(arg); arg >= 0 && p == nil {
+				return fmt.Errorf("runs are not told apart by %s: a histogram has it", by)
+			}
 			c.args = append(c.args, arg)
 			part.size = c.room(arg)
-			c.bySit = c.bySit || !c.oneType(arg)
+			c.bySite(arg)
 		}
 		c.parts, c.key = append(c.parts, part), c.key+part.size
 	}
 	for _, name := range what.Totals {
 		k, err := c.number(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.sums, c.value = append(c.sums, k), c.value+totalSize
 	}
@@ -358,7 +405,7 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		h := &what.Histograms[i]
 		k, err := c.number(h.Arg)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		k.of = h
 		switch {
@@ -372,13 +419,41 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		c.hists, c.value = append(c.hists, k), c.value+8+8*k.slots
 	}
 	if c.value > maxValue {
-		return nil, fmt.Errorf("histograms of %d bytes for each key: at most %d", c.value, maxValue)
+		return fmt.Errorf("histograms of %d bytes for each key: at most %d", c.value, maxValue)
 	}
-	return c, nil
+	return c.run.layOut(c)
 }
 
 // inProgram reports whether the probes are in a program, or a library.
 func (c *counted) inProgram() bool { return c.plan.Target.UserSpace() }
+
+// argument returns the index of an argument, or -1.
+func (c *counted) argument(name string) int {
+	if c.run != nil {
+		return c.run.argument(name)
+	}
+	return argument(c.plan, name)
+}
+
+// of returns the plan that fetches an argument, and its index there.
+func (c *counted) of(arg int) (p *plan.Plan, index int) {
+	if c.run != nil && arg >= 0 {
+		u := &c.run.used[arg]
+		return u.plan, u.index
+	}
+	return c.plan, arg
+}
+
+// bySite makes the key tell sites apart if an argument is not printed in the same way at all of them.
+func (c *counted) bySite(arg int) {
+	switch p, _ := c.of(arg); {
+	case c.oneType(arg):
+	case p != c.plan:
+		c.run.byEnd = true
+	default:
+		c.bySit = true
+	}
+}
 
 // argument returns the index of a definition's argument at each of its sites, or -1. Definitions with
 // $params have none here.
@@ -396,10 +471,12 @@ func argument(p *plan.Plan, name string) int {
 // room returns how many bytes an argument has in a key: the most that it has at a site.
 func (c *counted) room(arg int) int {
 	n := 8
-	for i := range c.plan.Instances {
-		if f := c.field(i, arg); arg >= 0 {
-			n = max(n, f.Size)
-		}
+	if arg < 0 {
+		return n
+	}
+	p, index := c.of(arg)
+	for i := range p.Instances {
+		n = max(n, fieldOf(p, i, index).Size)
 	}
 	return n
 }
@@ -407,11 +484,12 @@ func (c *counted) room(arg int) int {
 // oneType reports whether an argument is printed in the same way at all sites.
 func (c *counted) oneType(arg int) bool {
 	first := ""
-	for i := range c.plan.Sites {
-		if arg < 0 {
-			break
-		}
-		a := &c.plan.Sites[i].Args[arg]
+	if arg < 0 {
+		return true
+	}
+	p, index := c.of(arg)
+	for i := range p.Sites {
+		a := &p.Sites[i].Args[index]
 		if !a.Fetched() {
 			continue
 		}
@@ -435,12 +513,13 @@ func (c *counted) oneType(arg int) bool {
 
 // number returns the counter of an argument, which is a number at all sites that have it.
 func (c *counted) number(name string) (counter, error) {
-	k := counter{arg: argument(c.plan, name), at: c.value}
-	for i := range c.plan.Sites {
-		if k.arg < 0 {
-			break
-		}
-		a := &c.plan.Sites[i].Args[k.arg]
+	k := counter{arg: c.argument(name), at: c.value}
+	if k.arg < 0 || c.run != nil && name == runDuration {
+		return k, nil
+	}
+	p, index := c.of(k.arg)
+	for i := range p.Sites {
+		a := &p.Sites[i].Args[index]
 		what := ""
 		switch {
 		case !a.Fetched():
@@ -453,7 +532,7 @@ func (c *counted) number(name string) (counter, error) {
 			}
 		}
 		if what != "" {
-			return k, fmt.Errorf("%s %s at %v: it cannot be added up", name, what, &c.plan.Sites[i])
+			return k, fmt.Errorf("%s %s at %v: it cannot be added up", name, what, &p.Sites[i])
 		}
 		k.signed = k.signed || a.Signed
 	}
@@ -462,10 +541,20 @@ func (c *counted) number(name string) (counter, error) {
 
 // field returns where an argument is in what the programs of an instance get.
 func (c *counted) field(instance, arg int) prologue.Field {
-	if c.plan.Convention == prologue.ConventionRecord && arg >= 0 {
-		return c.plan.Instances[instance].Prologue.Layout.Fields[arg]
+	switch {
+	case arg < 0:
+		return prologue.Field{Size: 8}
+	case c.run != nil:
+		return c.run.used[arg].slot
 	}
-	return prologue.Field{Offset: 8 * max(arg, 0), Size: 8}
+	return fieldOf(c.plan, instance, arg)
+}
+
+func fieldOf(p *plan.Plan, instance, index int) prologue.Field {
+	if p.Convention == prologue.ConventionRecord {
+		return p.Instances[instance].Prologue.Layout.Fields[index]
+	}
+	return prologue.Field{Offset: 8 * index, Size: 8}
 }
 
 // memory is how many bytes the values of a map have, if nobody says how many keys it has.

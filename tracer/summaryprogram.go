@@ -1,7 +1,6 @@
 package tracer
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -35,104 +34,88 @@ func (c *counted) fields(instance int) fields {
 }
 
 // summaryWriter writes a program that counts a hit. R6 is the context, R7 err, R8 the arguments and
-// R9 the value; the key is on the stack.
+// R9 the value. The key is on the stack, or, of a run, after what is stored of it, where R8 leads: there is more room.
 type summaryWriter struct {
 	*counted
 	fields
-	insns  asm.Instructions
-	key    int // offset of the key from R10
-	labels int
-	// pending is the label of the next instruction.
-	pending string
-}
+	*writer
+	base asm.Register // from which the key is
+	key  int          // at this offset
 
-func (w *summaryWriter) add(insns ...asm.Instruction) {
-	for _, ins := range insns {
-		if w.pending != "" {
-			ins, w.pending = ins.WithSymbol(w.pending), ""
-		}
-		w.insns = append(w.insns, ins)
-	}
-}
-
-// label returns a new label, and here puts one before the next instruction.
-func (w *summaryWriter) label() string {
-	w.labels++
-	return fmt.Sprintf("count_%d", w.labels)
-}
-
-func (w *summaryWriter) here(label string) {
-	if w.pending != "" {
-		w.add(asm.Mov.Reg(asm.R0, asm.R0))
-	}
-	w.pending = label
+	outcome int // what became of a run
 }
 
 // program returns the program that runs at each hit.
 func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instructions {
-	const exit, full, found = "exit", "full", "found"
-	w := &summaryWriter{counted: c, fields: f}
+	const exit = "exit"
+	w := &summaryWriter{counted: c, fields: f, writer: &writer{prefix: "count"}, base: asm.RFP}
 	args, stack := keepArgs(c.plan.Convention, f.Args[0].Size)
 	w.add(args...)
-	w.add(w.useDoubtful()...)
+	w.add(useDoubtful(c.plan, f.Args[0].Size)...)
 	w.key = -stack - c.key
 	w.add(who.filter(-w.key, exit)...)
-	w.writeKey()
-	w.keyTo()
-	w.add(asm.FnMapLookupElem.Call(), asm.JNE.Imm(asm.R0, 0, found))
-	w.keyTo()
-	w.add(asm.LoadMapValue(asm.R3, c.zero.FD(), 0), asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
-	w.keyTo() // perhaps another processor made it
-	w.add(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, full))
-	w.here(found)
-	w.add(asm.Mov.Reg(asm.R9, asm.R0))
-	w.increment(asm.R9, 0)
-	for i := range c.sums {
-		w.total(&c.sums[i], f.Sums[i])
-	}
-	for i := range c.hists {
-		w.histogram(&c.hists[i], f.Hists[i])
-	}
-	w.add(asm.Ja.Label(exit))
-	w.here(full)
-	w.add(asm.LoadMapValue(asm.R1, overflow.FD(), 0))
-	w.increment(asm.R1, 0)
+	w.tally(overflow, exit)
 	w.here(exit)
 	w.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
 	return w.insns
 }
 
-// useDoubtful takes the bits of doubtful arguments out of err, in R7: they are keys and numbers as others are.
-func (w *summaryWriter) useDoubtful() asm.Instructions {
+// tally counts a hit, and goes on at a label.
+func (w *summaryWriter) tally(overflow *ebpf.Map, exit string) {
+	full, found := w.label(), w.label()
+	w.writeKey()
+	w.keyTo()
+	w.add(asm.FnMapLookupElem.Call(), asm.JNE.Imm(asm.R0, 0, found))
+	w.keyTo()
+	w.add(asm.LoadMapValue(asm.R3, w.zero.FD(), 0), asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
+	w.keyTo() // perhaps another processor made it
+	w.add(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, full))
+	w.here(found)
+	w.add(asm.Mov.Reg(asm.R9, asm.R0))
+	w.increment(asm.R9, 0)
+	for i := range w.sums {
+		w.total(&w.sums[i], w.Sums[i])
+	}
+	for i := range w.hists {
+		w.histogram(&w.hists[i], w.Hists[i])
+	}
+	w.add(asm.Ja.Label(exit))
+	w.here(full)
+	w.add(asm.LoadMapValue(asm.R1, overflow.FD(), 0))
+	w.increment(asm.R1, 0)
+	w.add(asm.Ja.Label(exit))
+}
+
+// useDoubtful takes the bits of doubtful arguments out of err, in R7: they are keys and numbers as others are. R8 is the record of so
+// many bytes.
+func useDoubtful(p *plan.Plan, size int) asm.Instructions {
 	switch {
-	case w.plan.Doubt != plan.DoubtKeep:
+	case p.Doubt != plan.DoubtKeep:
 		return nil
-	case w.plan.Convention == prologue.ConventionRecord:
-		return asm.Instructions{asm.LoadMem(asm.R0, asm.R8, int16(w.fields.Args[0].Size-8), asm.DWord), asm.Xor.Reg(asm.R7, asm.R0)}
+	case p.Convention == prologue.ConventionRecord:
+		return asm.Instructions{asm.LoadMem(asm.R0, asm.R8, int16(size-8), asm.DWord), asm.Xor.Reg(asm.R7, asm.R0)}
 	}
 	return asm.Instructions{asm.Mov.Reg(asm.R0, asm.R7), asm.RSh.Imm(asm.R0, prologue.DoubtShift), asm.Xor.Reg(asm.R7, asm.R0)}
 }
 
 // keyTo sets R1 and R2 to the map and the key.
 func (w *summaryWriter) keyTo() {
-	w.add(asm.LoadMapPtr(asm.R1, w.stats.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(w.key)))
-}
-
-// increment adds 1 to a word in memory.
-func (w *summaryWriter) increment(r asm.Register, at int) {
-	w.add(asm.Mov.Imm(asm.R5, 1), asm.AddAtomic.Mem(r, asm.R5, asm.DWord, int16(at)))
+	w.add(asm.LoadMapPtr(asm.R1, w.stats.FD()), asm.Mov.Reg(asm.R2, w.base), asm.Add.Imm(asm.R2, int32(w.key)))
 }
 
 // writeKey writes the key.
 func (w *summaryWriter) writeKey() {
 	w.add(asm.Mov.Imm(asm.R0, 0))
-	if w.bySit {
+	if w.bySit && w.run == nil {
 		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call())
 	}
-	if slices.ContainsFunc(w.parts, func(p keyPart) bool { return p.what == byCaller || p.what == byStack }) {
+	if w.run == nil && slices.ContainsFunc(w.parts, func(p keyPart) bool { return p.what == byCaller || p.what == byStack }) {
 		w.add(asm.Mov.Reg(asm.R9, asm.R0), asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1))
 	}
-	if w.bySit {
+	switch {
+	case w.bySit && w.run != nil:
+		w.add(asm.LoadMem(asm.R0, asm.R8, atCookie, asm.DWord), asm.LSh.Imm(asm.R0, 64-siteBits), asm.RSh.Imm(asm.R0, 64-siteBits))
+	case w.bySit:
 		w.add(asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32))
 	}
 	for i, arg := range w.args {
@@ -143,22 +126,29 @@ func (w *summaryWriter) writeKey() {
 		}
 		w.add(asm.Or.Reg(asm.R0, asm.R1))
 	}
-	w.add(asm.StoreMem(asm.RFP, int16(w.key), asm.R0, asm.DWord))
+	w.add(asm.StoreMem(w.base, int16(w.key), asm.R0, asm.DWord))
+	if w.run != nil {
+		w.writeOutcome()
+	}
 	for _, p := range w.parts {
 		at := w.key + p.at
 		switch p.what {
 		case bySite, byFunction:
 		case byCaller:
-			w.caller(at)
+			if w.run != nil {
+				w.add(copyWords(w.base, at, asm.R8, runCaller, callerSize)...)
+			} else {
+				w.caller(at)
+			}
 		case byStack:
 			w.caller(at)
 			w.stackIDs(at)
 		case byComm:
-			w.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
+			w.add(asm.Mov.Reg(asm.R1, w.base), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
 		case byPID:
-			w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
+			w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(w.base, int16(at), asm.R0, asm.DWord))
 		case byTID:
-			w.add(asm.FnGetCurrentPidTgid.Call(), asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
+			w.add(asm.FnGetCurrentPidTgid.Call(), asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(w.base, int16(at), asm.R0, asm.DWord))
 		default:
 			w.copyArg(at, p.size, w.args[p.arg], w.Key[p.arg])
 		}
@@ -169,9 +159,9 @@ func (w *summaryWriter) writeKey() {
 func (w *summaryWriter) copyArg(at, size, arg int, from prologue.Field) {
 	for i := 0; i < size; i += 8 {
 		if arg >= 0 && i < from.Size {
-			w.add(asm.LoadMem(asm.R0, asm.R8, int16(from.Offset+i), asm.DWord), asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+			w.add(asm.LoadMem(asm.R0, asm.R8, int16(from.Offset+i), asm.DWord), asm.StoreMem(w.base, int16(at+i), asm.R0, asm.DWord))
 		} else {
-			w.add(asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+			w.add(asm.Mov.Imm(asm.R0, 0), asm.StoreMem(w.base, int16(at+i), asm.R0, asm.DWord))
 		}
 	}
 }
@@ -181,31 +171,31 @@ func (w *summaryWriter) caller(at int) {
 	skip := w.label()
 	w.add(asm.Mov.Imm(asm.R0, 0))
 	for i := 0; i < callerSize; i += 8 {
-		w.add(asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+		w.add(asm.StoreMem(w.base, int16(at+i), asm.R0, asm.DWord))
 	}
 	a, read := w.plan.Image.Arch(), asm.FnProbeReadKernel
 	if w.inProgram() {
 		read = asm.FnProbeReadUser
 		w.add(
-			asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at+callerPID), asm.R0, asm.DWord),
-			asm.LoadMem(asm.R0, asm.R6, int16(a.Register(uint64(a.PC)).Offset), asm.DWord), asm.StoreMem(asm.RFP, int16(at+callerAt), asm.R0, asm.DWord),
+			asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(w.base, int16(at+callerPID), asm.R0, asm.DWord),
+			asm.LoadMem(asm.R0, asm.R6, int16(a.Register(uint64(a.PC)).Offset), asm.DWord), asm.StoreMem(w.base, int16(at+callerAt), asm.R0, asm.DWord),
 		)
 	}
 	w.add(asm.JEq.Imm(asm.R9, 0, skip))
-	w.add(readReturnAddress(a, asm.RFP, at+callerReturn, read)...)
+	w.add(readReturnAddress(a, w.base, at+callerReturn, read)...)
 	w.here(skip)
 }
 
 // stackIDs writes the numbers of the stacks, or an error of the helper.
 func (w *summaryWriter) stackIDs(at int) {
-	w.add(asm.Mov.Imm(asm.R0, -1), asm.StoreMem(asm.RFP, int16(at+stackKernel), asm.R0, asm.DWord), asm.StoreMem(asm.RFP, int16(at+stackUser), asm.R0, asm.DWord))
+	w.add(asm.Mov.Imm(asm.R0, -1), asm.StoreMem(w.base, int16(at+stackKernel), asm.R0, asm.DWord), asm.StoreMem(w.base, int16(at+stackUser), asm.R0, asm.DWord))
 	w.stack.each(func(kind Stacks, flags int32) {
 		to := at + stackKernel
 		if kind == StackUser {
 			to = at + stackUser
 		}
 		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.LoadMapPtr(asm.R2, w.stacks.FD()), asm.Mov.Imm(asm.R3, flags), asm.FnGetStackid.Call(),
-			asm.StoreMem(asm.RFP, int16(to), asm.R0, asm.DWord))
+			asm.StoreMem(w.base, int16(to), asm.R0, asm.DWord))
 	})
 }
 

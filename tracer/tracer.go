@@ -73,6 +73,10 @@ type Options struct {
 	MaxRate int
 	// Stack is which stacks a hit has. Each takes 1 KiB of the buffer.
 	Stack Stacks
+	// Cost, if not nil, is set by OpenSpans, and by OpenSummary for spans, to what the probes themselves add to the duration of a run, the
+	// least and the most of all sites: it is measured, with an empty function of this process. Both are 0 if that is not known, as for
+	// kernels.
+	Cost *[2]time.Duration
 	// End is as in instances.AttachOptions.
 	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
@@ -451,6 +455,7 @@ type Unreported struct {
 	Limited  uint64 // there were Options.MaxRate in their second
 	Missing  uint64 // a condition could not be computed, if plan.Options.CountMissing is set
 	Overflow uint64 // there was no room for their keys, in a summary
+	Without  uint64 // the definition's condition on $duration or $retval did not hold
 	Unpaired        // they were not one run, in a session of OpenSpans
 }
 
@@ -465,7 +470,9 @@ func (s *Session) Unreported() (u Unreported, err error) {
 		u.Lost, u.Missing, errs[1] = u.Lost+crowded, u.Missing+missing, errors.Join(errs[1], err)
 	}
 	u.Limited, errs[2] = s.limits.dropped()
-	u.Unpaired, errs[3] = s.unpaired()
+	var unsure uint64
+	u.Unpaired, u.Without, unsure, errs[3] = s.unpaired()
+	u.Missing += unsure
 	return u, errors.Join(errs[:]...)
 }
 

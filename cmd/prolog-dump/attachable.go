@@ -70,9 +70,9 @@ func (x *subject) costs() (func(addr uint64) int, error) {
 	return func(addr uint64) int { return table.Method(addr).Cost() }, nil
 }
 
-// reportAttached prints where a plan is attached.
-func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
-	return listing.Attached(w, p, a, &listing.AttachedOptions{Verbose: x.sites, List: x.list, Predict: func() (func(*dwarfloc.Site) attachable.Cause, error) {
+// reportAttached prints where a plan is attached, which has a name, or is called by its definition.
+func (x *subject) reportAttached(w io.Writer, p *plan.Plan, name string, a *instances.Attachment) error {
+	return listing.Attached(w, p, a, &listing.AttachedOptions{Name: name, Verbose: x.sites, List: x.list, Predict: func() (func(*dwarfloc.Site) attachable.Cause, error) {
 		if !x.kernel {
 			return func(*dwarfloc.Site) attachable.Cause { return attachable.CauseNone }, nil
 		}

@@ -38,7 +38,7 @@ func TestRefusedByPack(t *testing.T) {
 			}
 			var out bytes.Buffer
 			x := &subject{img: img, kernel: true}
-			if err := x.reportAttached(&out, p, &instances.Attachment{Refused: []instances.Refusal{{Site: 0, Err: unix.EINVAL}}}); err != nil {
+			if err := x.reportAttached(&out, p, "", &instances.Attachment{Refused: []instances.Refusal{{Site: 0, Err: unix.EINVAL}}}); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(out.String(), "\n  not at 1 site: "+want) {

@@ -130,7 +130,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 			sampler.Attachments = append(sampler.Attachments, a)
 		}
 		probes += len(a.Attached)
-		if err := about[p.Image].reportAttached(s.reports(), p, a); err != nil {
+		if err := about[p.Image].reportAttached(s.reports(), p, "", a); err != nil {
 			return err
 		}
 	}

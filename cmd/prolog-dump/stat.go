@@ -40,6 +40,11 @@ sum, minimum, mean and maximum, with --hist a histogram by powers of two, with
 --linear one with equal steps. An argument that was not fetched at a hit is "?", and is
 not part of sums.
 
+With --span whole runs are counted, from where a function begins to where it ends:
+$duration is one more argument, which --sum and --hist have where nothing is named.
+Runs that did not end, or that an exception left, are rows of their own. What the probes
+themselves add to each run is measured, and said.
+
 With --by stack, --format folded prints what flame graphs are made of: a line for each
 stack, from the outermost function to the innermost, and its hits.
 
@@ -48,6 +53,8 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
+  prolog-dump -x ./server stat --span 'walk n->name:string' --by name
+  prolog-dump -x ./server stat --span 'walk i' --if '$duration > 1ms && $retval != 0'
   prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, command, err := o.who.words(cmd, args)
@@ -56,6 +63,9 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			}
 			if s.doubt == "" && len(what.Totals)+len(what.log2)+len(what.linear) > 0 {
 				s.doubt = "missing" // a sum leaves doubtful numbers out
+			}
+			if o.span && len(what.Totals)+len(what.log2)+len(what.linear) == 0 {
+				what.Totals, what.log2 = []string{"$duration"}, []string{"$duration"}
 			}
 			if err := what.histograms(); err != nil {
 				return err
@@ -75,6 +85,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 	f.DurationVar(&what.interval, "interval", 0, "print what was counted at each interval, as 1s (on a terminal: each second)")
 	f.IntVar(&what.top, "top", 0, "print only so many rows, those with the most hits")
 	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
+	f.BoolVar(&o.span, "span", false, "whole runs of functions: --sum, --hist and --linear know $duration, and take it without a name of an argument")
 	stackFlag(cmd, &o.stack)
 	limitFlags(cmd, &o.Options)
 	o.who.flags(cmd)
@@ -119,30 +130,36 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
-	plans, err := plansOf(ctx, x.img, defs, x.options)
+	plans, spans, err := x.planned(ctx, defs, o)
 	if err == nil {
 		err = o.who.checkSites(plans)
 	}
 	if err != nil {
 		return err
 	}
+	what.Spans = spans
+	hitsOf := plans
+	if o.span {
+		hitsOf = nil
+	}
 	names := x.names(running)
 	defer func() { err = errors.Join(err, names.Close()) }()
 	what.StackText, what.CallerText = names.Text, names.CallerText
-	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o.Options)
+	summary, err := tracer.OpenSummary(ctx, running, hitsOf, what.SummaryOptions, o.Options)
 	if o.who.fallBack(&o.Options, command, err) {
-		summary, err = tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o.Options)
+		summary, err = tracer.OpenSummary(ctx, running, hitsOf, what.SummaryOptions, o.Options)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, summary.Close()) }()
-	counting, stop, child, err := s.startTracing(ctx, x, plans, summary.Attachments, &o.who, command)
+	s.reportCost(o.Cost)
+	counting, stop, child, err := s.startTracing(ctx, x, plans, spans, summary.Attachments, &o.who, command)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := s.showSummary(counting, cmd.OutOrStdout(), summary, what, o.Sample); err != nil {
+	if err := s.showSummary(counting, cmd.OutOrStdout(), summary, what, &o.Options); err != nil {
 		return err
 	}
 	return child.Wait(ctx)
@@ -156,7 +173,7 @@ const (
 )
 
 // showSummary prints what was counted, until the context ends.
-func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, sample int) error {
+func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, o *tracer.Options) error {
 	live := s.format == "text" && w == screen.Stdout && screen.StdoutHeight() > 0
 	every := what.interval
 	if every <= 0 && live {
@@ -174,6 +191,10 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	if slices.Contains(what.By, "stack") || slices.Contains(what.By, "caller") {
 		looks = time.After(wait)
 	}
+	cost := time.Duration(0)
+	if o.Cost != nil {
+		cost = o.Cost[1]
+	}
 	began := time.Now()
 	var now time.Time
 	show := func(top int) error {
@@ -182,14 +203,14 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			return err
 		}
 		out := bufio.NewWriter(w)
-		seconds := now.Sub(began).Seconds()
+		view := hits.View{Options: &what.SummaryOptions, Seconds: now.Sub(began).Seconds(), Top: top, Cost: cost}
 		switch s.format {
 		case "json":
-			err = hits.PrintRowsJSON(out, rows, &what.SummaryOptions, seconds, top)
+			err = hits.PrintRowsJSON(out, rows, &view)
 		case "folded":
 			hits.PrintFolded(out, rows, &what.SummaryOptions)
 		default:
-			err = hits.PrintRows(out, rows, &what.SummaryOptions, seconds, top)
+			err = hits.PrintRows(out, rows, &view)
 		}
 		return screen.Flush(out, err)
 	}
@@ -226,7 +247,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		return err
 	}
 	not, err := summary.Unreported()
-	hits.PrintUncounted(s.reports(), &not, sample)
+	hits.PrintUncounted(s.reports(), &not, len(what.Spans) > 0, o.Sample)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -132,26 +133,18 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
-	var plans []*plan.Plan
-	var open func() (*tracer.Session, error)
-	if o.span {
-		var spans []*plan.Span
-		for _, def := range defs {
-			p, err := plan.NewSpan(ctx, x.img, def, x.options)
-			if err != nil {
-				return err
-			}
-			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
-		}
-		open = func() (*tracer.Session, error) { return tracer.OpenSpans(ctx, running, spans, o.Options) }
-	} else {
-		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
-			return err
-		}
-		open = func() (*tracer.Session, error) { return tracer.Open(ctx, running, plans, o.Options) }
+	plans, spans, err := x.planned(ctx, defs, o)
+	if err == nil {
+		err = o.who.checkSites(plans)
 	}
-	if err := o.who.checkSites(plans); err != nil {
+	if err != nil {
 		return err
+	}
+	open := func() (*tracer.Session, error) {
+		if o.span {
+			return tracer.OpenSpans(ctx, running, spans, o.Options)
+		}
+		return tracer.Open(ctx, running, plans, o.Options)
 	}
 	session, err := open()
 	if o.who.fallBack(&o.Options, words, err) {
@@ -160,6 +153,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	if err != nil {
 		return err
 	}
+	s.reportCost(o.Cost)
 	var child *launch.Command
 	defer func() {
 		if err = errors.Join(err, session.Close()); err == nil {
@@ -176,7 +170,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		source.Names = x.names(running)
 		defer func() { err = errors.Join(err, source.Names.Close()) }()
 	}
-	child, totals, err := s.run(ctx, x, session, plans, words, &o.who, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
+	child, totals, err := s.run(ctx, x, session, plans, spans, words, &o.who, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
 	if err == nil && sink.close != nil {
 		err = sink.close(totals)
 	}
@@ -274,10 +268,16 @@ func (s *settings) located(o probe.Options, force, sleep bool, pid int) (x *subj
 // startTracing says where probes are, and starts the command, if there is one. The context that it returns ends with the command, or when
 // another bound is reached.
 func (s *settings) startTracing(
-	ctx context.Context, x *subject, plans []*plan.Plan, attached []*instances.Attachment, who *target, words []string,
+	ctx context.Context, x *subject, plans []*plan.Plan, spans []*plan.Span, attached []*instances.Attachment, who *target, words []string,
 ) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
 	for i, a := range attached {
-		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
+		name := ""
+		if len(spans) > 0 {
+			if name = spans[i/2].Definition.String(); i%2 == 1 {
+				name += ", where it ends"
+			}
+		}
+		if err := x.reportAttached(s.reports(), plans[i], name, a); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -301,12 +301,41 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
+// planned returns the plans of definitions, and if whole runs are meant, the spans that they are of.
+func (x *subject) planned(ctx context.Context, defs []*probe.Definition, o *traceOptions) (plans []*plan.Plan, spans []*plan.Span, err error) {
+	if !o.span {
+		plans, err = plansOf(ctx, x.img, defs, x.options)
+		return plans, nil, err
+	}
+	o.Cost = new([2]time.Duration)
+	for _, def := range defs {
+		p, err := plan.NewSpan(ctx, x.img, def, x.options)
+		if err != nil {
+			return nil, nil, err
+		}
+		spans, plans = append(spans, p), append(plans, p.Begin, p.End)
+	}
+	return plans, spans, nil
+}
+
+// reportCost says what probes add to the duration of a run, if it is known.
+func (s *settings) reportCost(c *[2]time.Duration) {
+	if c == nil || c[1] == 0 {
+		return
+	}
+	text := hits.TimeText(c[1])
+	if least := hits.TimeText(c[0]); least != text {
+		text = least + " to " + text
+	}
+	terminal.Fprintf(s.reports(), "the probes add about %s to each run\n", text)
+}
+
 var errEnough = errors.New("as many hits as were wanted")
 
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
-	tracing, stop, child, err := s.startTracing(ctx, x, plans, session.Attachments, who, words)
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, spans []*plan.Span, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
+	tracing, stop, child, err := s.startTracing(ctx, x, plans, spans, session.Attachments, who, words)
 	if err != nil {
 		return nil, totals, err
 	}

@@ -58,8 +58,8 @@ func TestTotals(t *testing.T) {
 	var b strings.Builder
 	PrintTotals(&b, 1, &recording.Totals{})
 	PrintTotals(&b, 2, &recording.Totals{Lost: 3, Limited: 4, Missing: 5, Unpaired: tracer.Unpaired{Ends: 6}})
-	PrintUncounted(&b, new(tracer.Unreported), 1)
-	PrintUncounted(&b, &tracer.Unreported{Overflow: 7}, 8)
+	PrintUncounted(&b, new(tracer.Unreported), false, 1)
+	PrintUncounted(&b, &tracer.Unreported{Overflow: 7}, false, 8)
 	const want = "1 hit, 0 lost\n2 hits, 3 lost, 4 more than --max-rate, 5 without what the condition needs; 6 ended whose beginning was not seen\n" +
 		"counted 1 of 8, 7 not counted for want of room (--max-keys)\n"
 	if b.String() != want {

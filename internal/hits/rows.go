@@ -2,11 +2,15 @@ package hits
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -14,13 +18,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
+// View is how rows are shown.
+type View struct {
+	Options *tracer.SummaryOptions
+	Seconds float64       // since counting began
+	Top     int           // so many rows; 0: all
+	Cost    time.Duration // what the probes add to the duration of a run, at most; 0 if it is not known
+}
+
 // PrintRows prints a table of what was counted, and the histograms after it.
-func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds float64, top int) error {
+func PrintRows(w io.Writer, rows []tracer.Row, v *View) error {
+	o, seconds, top := v.Options, v.Seconds, v.Top
 	hits := uint64(0)
 	for i := range rows {
 		hits += rows[i].Hits
 	}
-	terminal.Fprintf(w, "%s in %.1f s", screen.Count(int(hits), "hit"), seconds)
+	noun := "hit"
+	if len(o.Spans) > 0 {
+		noun = "run"
+	}
+	terminal.Fprintf(w, "%s in %.1f s", screen.Count(int(hits), noun), seconds)
 	all := len(rows)
 	if top > 0 && top < all {
 		rows = rows[:top]
@@ -29,15 +46,16 @@ func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds
 	terminal.Fprintf(w, "\n")
 	several := false
 	for i := range rows {
-		several = several || rows[i].Plan != rows[0].Plan
+		several = several || rows[i].Definition != rows[0].Definition
 	}
-	head := []string{"HITS"}
+	head := []string{strings.ToUpper(noun) + "S"}
 	for _, arg := range o.Totals {
 		name := strings.ToUpper(arg) + " "
 		head = append(head, name+"SUM", "MIN", "MEAN", "MAX")
 	}
-	missing := false
+	missing, outcome := false, false
 	for i := range rows {
+		outcome = outcome || rows[i].Outcome != ""
 		for k := range rows[i].Totals {
 			missing = missing || rows[i].Totals[k].Missing > 0
 		}
@@ -51,6 +69,9 @@ func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds
 			continue // below the line
 		}
 		head = append(head, strings.ToUpper(by))
+	}
+	if outcome {
+		head = append(head, "OUTCOME")
 	}
 	if several {
 		head = append(head, "DEFINITION")
@@ -67,7 +88,11 @@ func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds
 				line = append(line, "-", "-", "-", "-")
 				continue
 			}
-			line = append(line, fmt.Sprint(t.Sum), fmt.Sprint(t.Min), strconv.FormatFloat(t.Mean(), 'f', 1, 64), fmt.Sprint(t.Max))
+			mean := strconv.FormatFloat(t.Mean(), 'f', 1, 64)
+			if o.Totals[k] == duration {
+				mean = numberText(duration, uint64(t.Mean()))
+			}
+			line = append(line, numberText(o.Totals[k], t.Sum), numberText(o.Totals[k], t.Min), mean, numberText(o.Totals[k], t.Max))
 		}
 		if missing {
 			line = append(line, strconv.FormatUint(without, 10))
@@ -81,8 +106,11 @@ func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds
 			frames = strings.Split(key.Text, ";")
 			slices.Reverse(frames)
 		}
+		if outcome {
+			line = append(line, cmp.Or(r.Outcome, "ended"))
+		}
 		if several {
-			line = append(line, r.Plan.Definition.String())
+			line = append(line, r.Definition.String())
 		}
 		lines, below = append(lines, line), append(below, frames)
 	}
@@ -93,6 +121,9 @@ func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds
 	}
 	for i := range rows {
 		for k := range rows[i].Histograms {
+			if rows[i].Outcome != "" && len(rows[i].Histograms[k].Buckets) == 0 {
+				continue // it has no duration
+			}
 			printHistogram(w, &rows[i], o.Histograms[k].Arg, &rows[i].Histograms[k])
 		}
 	}
@@ -106,14 +137,14 @@ func printTable(w io.Writer, lines, below [][]string, numbers int) error {
 	widths := make([]int, numbers)
 	for _, l := range lines {
 		for i, c := range l[:numbers] {
-			widths[i] = max(widths[i], len(c))
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
 	for _, l := range lines {
 		cells := make([]any, len(l))
 		for i, c := range l {
 			if i < numbers {
-				c = strings.Repeat(" ", widths[i]-len(c)) + c
+				c = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)) + c
 			}
 			cells[i] = c
 		}
@@ -158,6 +189,9 @@ func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram)
 	for _, k := range r.Keys {
 		keys = append(keys, k.Text)
 	}
+	if r.Outcome != "" {
+		keys = append(keys, r.Outcome)
+	}
 	title := arg
 	if len(keys) > 0 {
 		title += " of " + strings.Join(keys, ", ")
@@ -165,7 +199,7 @@ func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram)
 	terminal.Fprintf(w, "\n%s\n", title)
 	texts, counts := make([]string, len(h.Buckets)), make([]float64, len(h.Buckets))
 	for i, b := range h.Buckets {
-		texts[i], counts[i] = rangeText(b), float64(b.Count)
+		texts[i], counts[i] = rangeText(arg, b), float64(b.Count)
 	}
 	screen.PrintBars(w, "", texts, counts)
 	if h.Missing > 0 {
@@ -173,8 +207,28 @@ func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram)
 	}
 }
 
+// duration is the argument that is shown as a time.
+const duration = "$duration"
+
+// TimeText prints a time with three digits.
+func TimeText(d time.Duration) string {
+	step := time.Duration(1)
+	for d/step >= 1000 {
+		step *= 10
+	}
+	return d.Round(step).String()
+}
+
+// numberText prints a number of an argument.
+func numberText(arg string, n any) string {
+	if ns, is := n.(uint64); is && arg == duration && ns <= math.MaxInt64 {
+		return TimeText(time.Duration(ns))
+	}
+	return fmt.Sprint(n)
+}
+
 // rangeText prints the range of a bucket.
-func rangeText(b tracer.Bucket) string {
+func rangeText(arg string, b tracer.Bucket) string {
 	const lowest, highest, highestUnsigned = "-9223372036854775808", "9223372036854775807", "18446744073709551615"
 	low, high := fmt.Sprint(b.Low), fmt.Sprint(b.High)
 	switch {
@@ -183,13 +237,14 @@ func rangeText(b tracer.Bucket) string {
 	case low == lowest:
 		return "up to " + high
 	case high == highest, high == highestUnsigned:
-		return "from " + low
+		return "from " + numberText(arg, b.Low)
 	}
-	return low + " to " + high
+	return numberText(arg, b.Low) + " to " + numberText(arg, b.High)
 }
 
 // PrintRowsJSON prints an object for each row. docs/json.md documents the fields.
-func PrintRowsJSON(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds float64, top int) error {
+func PrintRowsJSON(w io.Writer, rows []tracer.Row, v *View) error {
+	o := v.Options
 	type key struct {
 		By    string `json:"by"`
 		Value any    `json:"value"`
@@ -213,8 +268,8 @@ func PrintRowsJSON(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, sec
 		Missing uint64   `json:"missing"`
 		Buckets []bucket `json:"buckets"`
 	}
-	if top > 0 {
-		rows = rows[:min(top, len(rows))]
+	if v.Top > 0 {
+		rows = rows[:min(v.Top, len(rows))]
 	}
 	for i := range rows {
 		r := &rows[i]
@@ -222,10 +277,12 @@ func PrintRowsJSON(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, sec
 			Seconds    float64     `json:"seconds"` // since counting began
 			Definition string      `json:"definition"`
 			Hits       uint64      `json:"hits"`
+			Outcome    string      `json:"outcome,omitempty"` // of runs that have no duration
+			Cost       int64       `json:"cost,omitempty"`    // nanoseconds
 			Keys       []key       `json:"keys"`
 			Totals     []total     `json:"totals,omitempty"`
 			Histograms []histogram `json:"histograms,omitempty"`
-		}{seconds, r.Plan.Definition.String(), r.Hits, []key{}, nil, nil}
+		}{v.Seconds, r.Definition.String(), r.Hits, r.Outcome, int64(v.Cost), []key{}, nil, nil}
 		for k, x := range r.Keys {
 			if o.By[k] == "stack" && x.Value != nil {
 				x.Value = strings.Split(x.Text, ";")

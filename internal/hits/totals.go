@@ -16,8 +16,9 @@ func PrintTotals(w io.Writer, hits int, t *recording.Totals) {
 	terminal.Fprintf(w, "%s, %d lost%s%s%s\n", screen.Count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
 }
 
-// PrintUncounted says how many hits a summary, which counts one of so many, left out and why; nothing if it left out none.
-func PrintUncounted(w io.Writer, not *tracer.Unreported, sample int) {
+// PrintUncounted says how many hits, or runs, a summary left out, which counts one of so many, and why; nothing if it left out none.
+// Of runs those without an end are rows.
+func PrintUncounted(w io.Writer, not *tracer.Unreported, runs bool, sample int) {
 	text := limitedText(not.Limited) + missingText(not.Missing)
 	if sample > 1 {
 		text += fmt.Sprintf(", counted 1 of %d", sample)
@@ -25,12 +26,22 @@ func PrintUncounted(w io.Writer, not *tracer.Unreported, sample int) {
 	if not.Overflow > 0 {
 		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", not.Overflow)
 	}
-	if not.Open > 0 {
+	if runs {
+		text += condition(not.Without) + strings.ReplaceAll(unpairedText(&tracer.Unpaired{Ends: not.Ends, Full: not.Full}), ";", ",")
+	} else if not.Open > 0 {
 		text += fmt.Sprintf(", %s", unseenText(not.Open))
 	}
 	if text != "" {
 		terminal.Fprintf(w, "%s\n", strings.TrimPrefix(text, ", "))
 	}
+}
+
+// condition says for how many runs a condition did not hold.
+func condition(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return ", the condition did not hold for " + screen.Count(int(n), "run")
 }
 
 // missingText says how many hits were not seen since their condition could not be computed.

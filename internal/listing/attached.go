@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -16,15 +17,16 @@ import (
 
 // AttachedOptions say what is printed of attached sites.
 type AttachedOptions struct {
-	Verbose bool // the sites that have probes
-	List    int  // how many refused sites are listed for each cause
+	Name    string // of the plan; "" is its definition
+	Verbose bool   // the sites that have probes
+	List    int    // how many refused sites are listed for each cause
 	Predict func() (func(*dwarfloc.Site) attachable.Cause, error)
 }
 
 // Attached prints at how many sites a plan is attached, and why not at the others. The
 // kernel returns the same error for most causes, so the cause is predicted from the image.
 func Attached(w io.Writer, p *plan.Plan, a *instances.Attachment, o *AttachedOptions) error {
-	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), screen.Count(len(p.Sites), "site"))
+	terminal.Fprintf(w, "%s: attached at %d of %s\n", cmp.Or(o.Name, p.Definition.String()), len(a.Attached), screen.Count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
 	for _, i := range a.Attached {
 		if !o.Verbose {

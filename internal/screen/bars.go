@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
@@ -19,7 +20,7 @@ func PrintBars(w io.Writer, indent string, texts []string, counts []float64) {
 	numbers := make([]string, len(counts))
 	for i, n := range counts {
 		numbers[i] = strconv.FormatFloat(n, 'f', -1, 64)
-		most, wide, digits = max(most, n), max(wide, len(texts[i])), max(digits, len(numbers[i]))
+		most, wide, digits = max(most, n), max(wide, utf8.RuneCountInString(texts[i])), max(digits, len(numbers[i]))
 	}
 	for i, n := range counts {
 		bar := strings.Repeat("#", int(math.Ceil(max(n, 0)*barWidth/most)))

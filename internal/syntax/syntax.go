@@ -44,6 +44,7 @@ type TypeName struct {
 //   - KindTask: $pid, $tid, $uid, $gid, $cpu, $cgroup or $time: a number that the kernel knows of
 //     the current task, by its name
 //   - KindCaller: $caller: the address to which the function returns
+//   - KindDuration: $duration: how long a run took, in nanoseconds, in a condition on it
 //   - KindNumber: a number in a larger expression
 //   - KindFloat: a number with a point, to compare with
 //   - KindString: "TEXT", to compare with
@@ -86,6 +87,8 @@ const (
 	KindTask
 	// KindCaller is $caller: the address to which the function returns.
 	KindCaller
+	// KindDuration is $duration: how long a run took, in nanoseconds, in a condition on it.
+	KindDuration
 	// KindNumber is a number in a larger expression.
 	KindNumber
 	// KindFloat is a number with a point, to compare with.

@@ -11,7 +11,20 @@ var Specials = []struct {
 	Kind ExprKind
 }{
 	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"frame", KindFrame}, {"params", KindParams}, {"vars", KindVars},
-	{"caller", KindCaller},
+	{"caller", KindCaller}, {"duration", KindDuration},
+}
+
+// Mentions reports whether an expression, or a part of it, is of a kind.
+func (e *Expr) Mentions(kind ExprKind) bool {
+	if e == nil {
+		return false
+	}
+	for i := range e.Path {
+		if e.Path[i].IndexBy.Mentions(kind) || e.Path[i].To.Mentions(kind) {
+			return true
+		}
+	}
+	return e.Kind == kind || e.A.Mentions(kind) || e.B.Mentions(kind)
 }
 
 // HasPath reports whether a kind of expression can have a type with members and elements.
