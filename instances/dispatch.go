@@ -60,7 +60,7 @@ func (d *Dispatch) makeMaps() {
 	slots := 8 * max(1, *d.slots)
 	d.Maps = map[string]*ebpf.MapSpec{d.switchName: mapSpec("probe_switch", slots)}
 	if d.counterName != "" {
-		d.Maps[d.counterName] = mapSpec("probe_missing", slots)
+		d.Maps[d.counterName] = mapSpec("probe_missing", references.CounterSize*max(1, *d.slots))
 	}
 	if d.recordsName != "" {
 		d.Maps[d.recordsName] = mapSpec("probe_records", references.RecordMapSize(d.plan.RecordBytes))
@@ -200,7 +200,7 @@ func (x *part) count(name string, slot int) (counts bool) {
 		for _, pro := range x.prologues[g.first:][:len(g.instances)] {
 			for i := range pro {
 				if pro[i].Reference() == references.MissingCounter {
-					pro[i] = asm.LoadMapValue(pro[i].Dst, 0, uint32(8*(slot+k))).WithMetadata(pro[i].Metadata).WithReference(name)
+					pro[i] = asm.LoadMapValue(pro[i].Dst, 0, uint32(references.CounterSize*(slot+k))+uint32(pro[i].Constant>>32)).WithMetadata(pro[i].Metadata).WithReference(name)
 					counts = true
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
 // Dispatched is a Dispatch whose programs are loaded.
@@ -140,26 +141,30 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 }
 
 // Unseen returns how many hits the programs did not see: crowded because all records were in use, if plan.Plan.RecordBytes is set,
-// and missing because a condition could not be computed, if plan.Options.CountMissing is set.
-func (d *Dispatched) Unseen() (crowded, missing uint64, err error) {
-	missing, missingErr := d.missing()
+// and, if plan.Options.CountMissing is set, missing because a condition could not be computed, and excluded because it was false: a thousand
+// or some more are all that are counted of these.
+func (d *Dispatched) Unseen() (crowded, missing, excluded uint64, err error) {
+	missing, excluded, conditionsErr := d.conditions()
 	crowded, err = d.crowded()
-	return crowded, missing, errors.Join(err, missingErr)
+	return crowded, missing, excluded, errors.Join(err, conditionsErr)
 }
 
-func (d *Dispatched) missing() (n uint64, err error) {
+// conditions returns how often conditions could not be computed, and how often they were false.
+func (d *Dispatched) conditions() (missing, excluded uint64, err error) {
 	counter := d.Maps[d.counterName]
 	if counter == nil {
-		return 0, nil
+		return 0, 0, nil
 	}
-	values := make([]uint64, max(1, *d.slots))
+	const words = references.CounterSize / 8
+	values := make([]uint64, words*max(1, *d.slots))
 	if err := counter.Lookup(uint32(0), &values); err != nil {
-		return 0, fmt.Errorf("read the counter of conditions: %w", kernelerr.Explain(err))
+		return 0, 0, fmt.Errorf("read the counter of conditions: %w", kernelerr.Explain(err))
 	}
 	for _, x := range d.places {
-		n += values[x.slot]
+		missing += values[words*x.slot]
+		excluded += values[words*x.slot+references.FalseCounter/8]
 	}
-	return n, nil
+	return missing, excluded, nil
 }
 
 func (d *Dispatched) crowded() (n uint64, err error) {

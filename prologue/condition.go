@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
 // Conditions. A prologue with conditions ends the program with the result 0 before anything is
@@ -81,6 +82,8 @@ func (f *fetcher) emitConditions() {
 	f.bind(&no)
 	if !f.o.CountMissing {
 		f.bind(&missing)
+	} else {
+		f.countFalse()
 	}
 	f.end0()
 	if len(missing.from) > 0 {
@@ -91,6 +94,17 @@ func (f *fetcher) emitConditions() {
 		f.end0()
 	}
 	f.bind(&yes)
+}
+
+// countFalse counts that a condition did not hold, unless enough were counted.
+func (f *fetcher) countFalse() {
+	var enough label
+	f.wide(asm.R1, counterMark, references.FalseCounter<<32)
+	f.load(asm.R2, asm.R1, 0, 8)
+	f.jumpImm(asm.JGE, asm.R2, references.MaxFalse, &enough)
+	f.imm(asm.Add, asm.R2, 1)
+	f.add(uint8(asm.StoreMemOp(asm.DWord)), asm.R1, asm.R2, 0, 0)
+	f.bind(&enough)
 }
 
 // saveCtx keeps ctx where calls do not destroy it.

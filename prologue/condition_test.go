@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -65,6 +66,8 @@ func TestConditions(t *testing.T) {
 				continue
 			}
 		}
+		before := []uint64{0, 7, references.MaxFalse - 1, references.MaxFalse}[i%4]
+		w.excluded = before
 		got, err := w.interpret(p, len(args))
 		switch {
 		case errors.Is(err, errEnded):
@@ -73,6 +76,13 @@ func TestConditions(t *testing.T) {
 			}
 			if w.missing > 1 || w.missing == 1 && (!missing || !o.CountMissing || o.IfMissing) {
 				t.Fatalf("counts %d, missing %v\n%v", w.missing, missing, p)
+			}
+			after := before
+			if o.CountMissing && w.missing == 0 {
+				after = min(before+1, references.MaxFalse)
+			}
+			if w.excluded != after {
+				t.Fatalf("%d were false, and then %d, want %d; missing %d\n%v", before, w.excluded, after, w.missing, p)
 			}
 			counts["ended"]++
 			counts["counted"] += int(w.missing)

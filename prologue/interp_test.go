@@ -93,7 +93,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		switch class := ins.OpCode.Class(); class {
 		case asm.LdClass:
 			if ins.Reference() == references.MissingCounter {
-				put(ins.Dst, counter)
+				put(ins.Dst, counter+uint64(ins.Constant>>32))
 				break
 			}
 			put(ins.Dst, uint64(ins.Constant))
@@ -108,6 +108,9 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 					return w.number(b)
 				}
 				aligned(addr, n)
+				if addr == counter+references.FalseCounter && n == 8 {
+					return w.excluded
+				}
 				if off := addr - ctx; off < uint64(len(pt)) {
 					return w.number(pt[off:][:n])
 				}
@@ -137,6 +140,10 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 				break
 			}
 			aligned(addr, n)
+			if addr == counter+references.FalseCounter && n == 8 {
+				w.excluded = v
+				break
+			}
 			off := at(addr, n)
 			copy(mem[off:], w.bytes(v, n))
 			for i := range n {

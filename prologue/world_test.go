@@ -32,9 +32,10 @@ type world struct {
 	// if that faulted.
 	helper func(f asm.BuiltinFunc, ok bool)
 
-	task    map[asm.BuiltinFunc]uint64 // what helpers without arguments return
-	missing uint64                     // the value of references.MissingCounter
-	doubts  bool                       // programs learn which arguments are doubtful
+	task     map[asm.BuiltinFunc]uint64 // what helpers without arguments return
+	missing  uint64                     // the value of references.MissingCounter
+	excluded uint64                     // and the second one
+	doubts   bool                       // programs learn which arguments are doubtful
 }
 
 // Task returns a number of the current task.

@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/mapped"
 )
 
 // TestParseMapping: lines of /proc/PID/maps, of which only those of instructions count.
 func TestParseMapping(t *testing.T) {
-	for line, want := range map[string]mapping{
-		"00400000-00401000 r-xp 00001000 fd:00 1234                       /bin/a b": {0x400000, 0x401000, 0x1000, 1234, "/bin/a b"},
-		"7f00-7f10 r-xp 00000000 00:00 0":                                           {0x7f00, 0x7f10, 0, 0, ""},
-		"7f00-7f10 r-xp 00000000 00:00 0                          [vdso]":           {0x7f00, 0x7f10, 0, 0, "[vdso]"},
-		`7f00-7f10 r-xp 00000000 00:01 7 /tmp/a\012b (deleted)`:                     {0x7f00, 0x7f10, 0, 7, "/tmp/a\nb (deleted)"},
+	for line, want := range map[string]mapped.Mapping{
+		"00400000-00401000 r-xp 00001000 fd:00 1234                       /bin/a b": {Start: 0x400000, End: 0x401000, Offset: 0x1000, Inode: 1234, Path: "/bin/a b"},
+		"7f00-7f10 r-xp 00000000 00:00 0":                                           {Start: 0x7f00, End: 0x7f10, Offset: 0, Inode: 0, Path: ""},
+		"7f00-7f10 r-xp 00000000 00:00 0                          [vdso]":           {Start: 0x7f00, End: 0x7f10, Offset: 0, Inode: 0, Path: "[vdso]"},
+		`7f00-7f10 r-xp 00000000 00:01 7 /tmp/a\012b (deleted)`:                     {Start: 0x7f00, End: 0x7f10, Offset: 0, Inode: 7, Path: "/tmp/a\nb (deleted)"},
 	} {
 		if got, ok := parseMapping(line); !ok || got != want {
 			t.Errorf("%s: %+v, %v", line, got, ok)

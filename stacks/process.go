@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/mapped"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -72,14 +73,7 @@ func (o *object) holds(link uint64) bool {
 const initialNamespace = "pid:[4026531836]"
 
 // process is what is mapped into a process.
-type process struct{ maps []mapping }
-
-// mapping is a file that is mapped with instructions.
-type mapping struct {
-	start, end, offset uint64
-	inode              uint64
-	path               string
-}
+type process struct{ maps []mapped.Mapping }
 
 // objectKey tells mapped files apart: paths mean nothing across containers.
 type objectKey struct {
@@ -100,8 +94,13 @@ func (n *Names) process(pid int, again bool) *process {
 		return &process{} // PIDs here are others
 	}
 	maps, err := readMaps(pid)
-	if p != nil && (err != nil || len(maps) == 0) {
-		return p // it has ended: what was known stays
+	if err != nil || len(maps) == 0 { // it has ended
+		if n.watcher != nil {
+			maps = n.watcher.Mappings(pid)
+		}
+		if p != nil && len(maps) == 0 {
+			return p // what was known stays
+		}
 	}
 	if len(n.processes) >= maxProcesses {
 		clear(n.processes)
@@ -112,7 +111,7 @@ func (n *Names) process(pid int, again bool) *process {
 }
 
 // readMaps reads the mappings of instructions in /proc/PID/maps (proc_pid_maps(5)).
-func readMaps(pid int) (out []mapping, err error) {
+func readMaps(pid int) (out []mapped.Mapping, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, err
@@ -128,30 +127,30 @@ func readMaps(pid int) (out []mapping, err error) {
 }
 
 // parseMapping parses a line of /proc/PID/maps. ok is false for one without instructions.
-func parseMapping(line string) (m mapping, ok bool) {
+func parseMapping(line string) (m mapped.Mapping, ok bool) {
 	fields := strings.SplitN(line, " ", 6)
 	if len(fields) < 5 || len(fields[1]) < 3 || fields[1][2] != 'x' {
 		return m, false
 	}
 	start, end, _ := strings.Cut(fields[0], "-")
 	var errs [4]error
-	m.start, errs[0] = strconv.ParseUint(start, 16, 64)
-	m.end, errs[1] = strconv.ParseUint(end, 16, 64)
-	m.offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
-	m.inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
-	if errors.Join(errs[:]...) != nil || m.end <= m.start {
+	m.Start, errs[0] = strconv.ParseUint(start, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(end, 16, 64)
+	m.Offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	m.Inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
+	if errors.Join(errs[:]...) != nil || m.End <= m.Start {
 		return m, false
 	}
 	if len(fields) == 6 {
 		// The kernel writes a newline in a name as \012.
-		m.path = strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n")
+		m.Path = strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n")
 	}
 	return m, true
 }
 
-func (p *process) mapping(addr uint64) *mapping {
-	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].end > addr })
-	if i < len(p.maps) && p.maps[i].start <= addr {
+func (p *process) mapping(addr uint64) *mapped.Mapping {
+	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].End > addr })
+	if i < len(p.maps) && p.maps[i].Start <= addr {
 		return &p.maps[i]
 	}
 	return nil
@@ -174,11 +173,11 @@ func (n *Names) userFrames(s *tracer.Stack, addr uint64, after bool) []Frame {
 	}
 	if m != nil && (!isProbe || n.agrees(p, own, s.At, site)) {
 		if o := n.object(s.PID, m); o != nil {
-			if link, ok := o.link(addr - m.start + m.offset); ok {
+			if link, ok := o.link(addr - m.Start + m.Offset); ok {
 				return o.framesIn(addr, link, after, probed)
 			}
 		}
-		return []Frame{{Addr: addr, Object: m.path}}
+		return []Frame{{Addr: addr, Object: m.Path}}
 	}
 	if link := addr - s.At + site.Addr; isProbe && own != nil && own.holds(link) {
 		return own.framesIn(addr, link, after, probed)
@@ -192,7 +191,7 @@ func (n *Names) agrees(p *process, own *object, at uint64, site *dwarfloc.Site) 
 	if m == nil || own == nil {
 		return false
 	}
-	link, ok := own.link(at - m.start + m.offset)
+	link, ok := own.link(at - m.Start + m.Offset)
 	return ok && link == site.Addr
 }
 
@@ -209,16 +208,16 @@ func (n *Names) objectOf(img *dwarfloc.Image) *object {
 }
 
 // object returns the object of a mapped file, or nil if it cannot be read.
-func (n *Names) object(pid int, m *mapping) *object {
-	if m.inode == 0 {
+func (n *Names) object(pid int, m *mapped.Mapping) *object {
+	if m.Inode == 0 {
 		return nil // no file: the vDSO, or code that was written while running
 	}
 	for _, o := range n.own {
-		if o.inode == m.inode {
+		if o.inode == m.Inode {
 			return o
 		}
 	}
-	key := objectKey{m.inode, m.path}
+	key := objectKey{m.Inode, m.Path}
 	o, known := n.objects[key]
 	if !known {
 		o = n.open(pid, m)
@@ -229,11 +228,11 @@ func (n *Names) object(pid int, m *mapping) *object {
 
 // open opens a mapped file: as the process sees it, or, if that is another one now, the mapped file
 // itself.
-func (n *Names) open(pid int, m *mapping) *object {
-	path := strings.TrimSuffix(m.path, " (deleted)")
-	for _, at := range []string{path, fmt.Sprintf("/proc/%d/root%s", pid, path), fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end)} {
+func (n *Names) open(pid int, m *mapped.Mapping) *object {
+	path := strings.TrimSuffix(m.Path, " (deleted)")
+	for _, at := range []string{path, fmt.Sprintf("/proc/%d/root%s", pid, path), fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End)} {
 		var st unix.Stat_t
-		if unix.Stat(at, &st) != nil || st.Ino != m.inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		if unix.Stat(at, &st) != nil || st.Ino != m.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
 		if img, err := n.o.Open(at); err == nil {

@@ -13,7 +13,8 @@
 // Names.Text and Names.CallerText are for tracer.SummaryOptions.
 //
 // A program's addresses are found by /proc/PID/maps, which is there as long as the process is: it is read
-// when a process is seen first, and again when an address is nowhere in it. Later, addresses in the image
+// when a process is seen first, and again when an address is nowhere in it. Of processes that have ended the kernel has told what they mapped
+// since New; it needs CAP_PERFMON for that. Of others addresses in the image
 // that was probed are still known, from where the probe was hit. Other mapped files are opened where the
 // process sees them. Without debug information a function is a symbol. In a PID namespace, where processes have
 // other numbers than the kernel gives, /proc is not asked. The kernel's functions are those of
@@ -22,6 +23,7 @@ package stacks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +32,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/mapped"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -95,9 +98,10 @@ type Names struct {
 	objects   map[objectKey]*object
 	own       []*object // of Options.Images
 	kernel    *object
-	symbols   []kernelSymbol // of /proc/kallsyms; read when they are needed
-	asked     bool           // for symbols
-	initial   bool           // this process is in initialNamespace
+	symbols   []kernelSymbol  // of /proc/kallsyms; read when they are needed
+	asked     bool            // for symbols
+	watcher   *mapped.Watcher // nil if it is not allowed
+	initial   bool            // this process is in initialNamespace
 }
 
 // New returns a Names. The caller must close it.
@@ -108,6 +112,9 @@ func New(o Options) *Names {
 	n := &Names{o: o, processes: make(map[int]*process), objects: make(map[objectKey]*object)}
 	if own, err := os.Readlink("/proc/self/ns/pid"); err != nil || own == initialNamespace {
 		n.initial = true // or the kernel has no namespaces
+		if w, err := mapped.Watch(); err == nil {
+			n.watcher = w
+		}
 	}
 	for _, img := range o.Images {
 		n.own = append(n.own, newObject(img.Path(), img, inside.File(img)))
@@ -119,7 +126,13 @@ func New(o Options) *Names {
 }
 
 // Close closes the images that were opened.
-func (n *Names) Close() error { return n.closeObjects() }
+func (n *Names) Close() error {
+	err := n.closeObjects()
+	if n.watcher != nil {
+		err = errors.Join(err, n.watcher.Close())
+	}
+	return err
+}
 
 // Frames returns the frames of a stack, the innermost first; the kernel's are before the program's.
 func (n *Names) Frames(s *tracer.Stack) (out []Frame) {

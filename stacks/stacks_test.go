@@ -80,6 +80,11 @@ int main(void)
 
 func build(t *testing.T, options ...string) (path string, img *dwarfloc.Image) {
 	t.Helper()
+	return buildFrom(t, source, options...)
+}
+
+func buildFrom(t *testing.T, source string, options ...string) (path string, img *dwarfloc.Image) {
+	t.Helper()
 	dir := t.TempDir()
 	c, path := filepath.Join(dir, "stack.c"), filepath.Join(dir, "program")
 	if err := os.WriteFile(c, []byte(source), 0o600); err != nil {
@@ -197,6 +202,46 @@ func TestEndedProcess(t *testing.T) {
 		t.Errorf("frames %v", frames)
 	} else if got := stacks.Folded(frames[:i+1]); got != "main;right;left;middle;leaf" {
 		t.Errorf("folded: %s", got)
+	}
+}
+
+// TestEndedLibrary: the functions of a library, which is anywhere in each process, are known after the process has ended.
+func TestEndedLibrary(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+#include <stdlib.h>
+volatile int sink;
+__attribute__((noinline)) int compare(const void *a, const void *b) { sink++; return *(int *)a - *(int *)b; }
+int main(void) { int v[3] = {3, 1, 2}; qsort(v, 3, sizeof v[0], compare); return 0; }
+`
+	path, img := buildFrom(t, source, "-O1")
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tracer.Open(t.Context(), r, []*plan.Plan{plantest.New(t, img, "compare", plan.Options{Target: r.Target()})}, tracer.Options{Stack: tracer.StackUser})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	names := stacks.New(stacks.Options{Images: []*dwarfloc.Image{img}})
+	defer names.Close()
+	if err := exec.Command(path).Run(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // what is in the buffer is reported
+	n := 0
+	err = s.Run(ctx, func(h *tracer.Hit) error {
+		n++
+		frames := names.Frames(h.Stack)
+		if len(frames) < 2 || !strings.Contains(frames[1].Object, "libc") || frames[1].Function == "" {
+			t.Errorf("frames %v", frames)
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		t.Fatal(n, err)
 	}
 }
 

@@ -455,6 +455,7 @@ type Unreported struct {
 	Limited  uint64 // there were Options.MaxRate in their second
 	Missing  uint64 // a condition could not be computed, if plan.Options.CountMissing is set
 	Overflow uint64 // there was no room for their keys, in a summary
+	Excluded uint64 // the definition's condition was false; only a thousand or some more of each definition are counted
 	Without  uint64 // the definition's condition on $duration or $retval did not hold
 	Unpaired        // they were not one run, in a session of OpenSpans
 }
@@ -466,7 +467,8 @@ func (s *Session) Unreported() (u Unreported, err error) {
 		errs[0] = s.lost.Lookup(uint32(0), &u.Lost)
 	}
 	for _, p := range s.programs {
-		crowded, missing, err := p.Unseen()
+		crowded, missing, excluded, err := p.Unseen()
+		u.Excluded += excluded
 		u.Lost, u.Missing, errs[1] = u.Lost+crowded, u.Missing+missing, errors.Join(errs[1], err)
 	}
 	u.Limited, errs[2] = s.limits.dropped()

@@ -143,7 +143,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
-	show, end := hits.Printer(cmd.OutOrStdout(), s.format, s.Look)
+	show, end := hits.Printer(cmd.OutOrStdout(), &hits.Form{Format: s.format, Look: s.Look})
 	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
 	end(err == nil)

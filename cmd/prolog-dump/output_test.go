@@ -208,7 +208,7 @@ func TestHostileTask(t *testing.T) {
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
 		var b bytes.Buffer
-		show, _ := hits.Printer(&b, "text", screen.Look{})
+		show, _ := hits.Printer(&b, &hits.Form{Format: "text"})
 		if err := show(new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestHostileTask(t *testing.T) {
 			t.Errorf("%d lines: %q", n, b.String())
 		}
 		b.Reset()
-		show, _ = hits.Printer(&b, "json", screen.Look{})
+		show, _ = hits.Printer(&b, &hits.Form{Format: "json"})
 		if err := show(new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}

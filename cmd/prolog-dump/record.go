@@ -71,7 +71,7 @@ func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceO
 }
 
 // replay prints a recording.
-func (s *settings) replay(out io.Writer, path string) (err error) {
+func (s *settings) replay(out io.Writer, path string, o *traceOptions) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -82,7 +82,14 @@ func (s *settings) replay(out io.Writer, path string) (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	w := bufio.NewWriter(out)
-	show, end := hits.Printer(w, s.format, s.Look)
+	form, err := s.form(o)
+	if err != nil {
+		return err
+	}
+	if o.clock == "wall" {
+		return usagef("--time wall: a recording has times since the machine started")
+	}
+	show, end := hits.Printer(w, form)
 	defer func() {
 		end(err == nil)
 		err = screen.Flush(w, err)

@@ -16,7 +16,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -73,8 +72,8 @@ func TestRecordedLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		showText, _ := hits.Printer(&text, "text", screen.Look{})
-		showLine, _ := hits.Printer(&lines, "json", screen.Look{})
+		showText, _ := hits.Printer(&text, &hits.Form{Format: "text"})
+		showLine, _ := hits.Printer(&lines, &hits.Form{Format: "json"})
 		var source recording.Source
 		err = session.Run(ctx, func(h *tracer.Hit) error {
 			x := source.Hit(h)
@@ -91,8 +90,8 @@ func TestRecordedLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		var textAgain, linesAgain bytes.Buffer
-		showText, _ = hits.Printer(&textAgain, "text", screen.Look{})
-		showLine, _ = hits.Printer(&linesAgain, "json", screen.Look{})
+		showText, _ = hits.Printer(&textAgain, &hits.Form{Format: "text"})
+		showLine, _ = hits.Printer(&linesAgain, &hits.Form{Format: "json"})
 		for {
 			h, err := r.Next()
 			if errors.Is(err, io.EOF) {

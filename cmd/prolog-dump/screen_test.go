@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -86,6 +87,33 @@ func TestScreen(t *testing.T) {
 	for line := range strings.Lines(got) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 54 {
 			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+}
+
+// TestRedraw: on a terminal counts are drawn anew in their place, and in the end they stay.
+func TestRedraw(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := t.TempDir()
+	program, err := fixtures.WriteTo(dir, "run-gcc12-O2-dwarf5.exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got := onScreen(t, 40, []string{"NO_COLOR=1"}, "-x", program, "stat", "mix key", "--by", "site", "--interval", "100ms", "--", "sh", "-c", "echo x | "+program+" >/dev/null; sleep 0.5")
+	frames := strings.Split(got, "\x1b[H")
+	if len(frames) < 4 || !strings.Contains(got, "mix inlined in first\x1b[K\n") || strings.Contains(got, "\x1b[2J") {
+		t.Errorf("%d frames: %q", len(frames), got)
+	}
+	last := frames[len(frames)-1]
+	if !strings.HasPrefix(last, "\x1b[J2 hits in ") || !strings.HasSuffix(last, "   1  mix inlined in second\n") {
+		t.Errorf("what stays: %q", last)
+	}
+	for line := range strings.Lines(strings.Join(frames[1:len(frames)-1], "")) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 40+len("\x1b[K")+len("\x1b[J") {
+			t.Errorf("%d characters: %q", n, line)
 		}
 	}
 }

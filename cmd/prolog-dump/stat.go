@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
-	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -24,7 +21,9 @@ type statOptions struct {
 	tracer.SummaryOptions
 	log2, linear []string
 	interval     time.Duration
+	total        bool
 	top          int
+	sort         string
 }
 
 func statCommand(s *settings) *cobra.Command {
@@ -48,11 +47,14 @@ themselves add to each run is measured, and said.
 With --by stack, --format folded prints what flame graphs are made of: a line for each
 stack, from the outermost function to the innermost, and its hits.
 
-On a terminal the table is renewed each second. Elsewhere it is printed at the end, and
-at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
+On a terminal the table is drawn anew each second, with rates. Elsewhere it is printed at
+the end. With --interval what was counted in each is printed, with its rate, or, with
+--total, all until then; in the end that is printed in any case. --sort orders the rows.
+It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
+  prolog-dump stat 'vfs_read count' --by comm --sum count --sort mean --top 10
   prolog-dump -x ./server stat --span 'walk n->name:string' --by name
   prolog-dump -x ./server stat --span 'walk i' --if '$duration > 1ms && $retval != 0'
   prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
@@ -70,6 +72,9 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if err := what.histograms(); err != nil {
 				return err
 			}
+			if err := hits.CheckSort(what.sort, &what.SummaryOptions); err != nil {
+				return usagef("%w", err)
+			}
 			if s.format == "folded" && !slices.Contains(what.By, "stack") {
 				return errors.New("--format folded needs --by stack")
 			}
@@ -82,8 +87,10 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
 	f.Var((*texts)(&what.log2), "hist", "argument for a histogram by powers of two; may be repeated")
 	f.Var((*texts)(&what.linear), "linear", "argument for a histogram with equal steps, as ARG:LOW:HIGH:STEP; may be repeated")
-	f.DurationVar(&what.interval, "interval", 0, "print what was counted at each interval, as 1s (on a terminal: each second)")
-	f.IntVar(&what.top, "top", 0, "print only so many rows, those with the most hits")
+	f.DurationVar(&what.interval, "interval", 0, "print what was counted in each interval, such as 1s, and its rate")
+	f.BoolVar(&what.total, "total", false, "print all that was counted, not only in the last interval")
+	f.IntVar(&what.top, "top", 0, "print only so many rows, the first ones")
+	f.StringVar(&what.sort, "sort", "", "order by a column: hits, rate, ARG.sum, ARG.min, ARG.mean, ARG.max or one of --by; numbers from the largest, or, with - before it, from the smallest")
 	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
 	f.BoolVar(&o.span, "span", false, "whole runs of functions: --sum, --hist and --linear know $duration, and take it without a name of an argument")
 	stackFlag(cmd, &o.stack)
@@ -122,7 +129,8 @@ func (o *statOptions) histograms() error {
 // stat counts the hits of definitions, which are all about one image.
 func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statOptions, o *traceOptions) (err error) {
 	ctx := cmd.Context()
-	x, running, defs, err := s.ready(ctx, texts, command, false, o)
+	// Programs that may sleep read what is not resident, but take no stacks.
+	x, running, defs, err := s.ready(ctx, texts, command, !slices.Contains(what.By, "stack"), o)
 	if err != nil {
 		return err
 	}
@@ -154,102 +162,29 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	}
 	defer func() { err = errors.Join(err, summary.Close()) }()
 	s.reportCost(o.Cost)
+	onlooker := x.lookOn(command, &o.who)
+	defer func() { err = errors.Join(err, onlooker.close()) }()
 	counting, stop, child, err := s.startTracing(ctx, x, plans, spans, summary.Attachments, &o.who, command)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := s.showSummary(counting, cmd.OutOrStdout(), summary, what, &o.Options); err != nil {
-		return err
-	}
-	return child.Wait(ctx)
-}
-
-// lookEvery is how often stat looks for processes that it has not seen, and firstLook when it looks first:
-// COMMAND may not last long.
-const (
-	firstLook = 5 * time.Millisecond
-	lookEvery = 160 * time.Millisecond
-)
-
-// showSummary prints what was counted, until the context ends.
-func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, o *tracer.Options) error {
-	live := s.format == "text" && w == screen.Stdout && screen.StdoutHeight() > 0
-	every := what.interval
-	if every <= 0 && live {
-		every = time.Second
-	}
-	var ticks <-chan time.Time
-	if every > 0 {
-		t := time.NewTicker(every)
-		defer t.Stop()
-		ticks = t.C
-	}
-	// Addresses in a process are known as long as it is there.
-	var looks <-chan time.Time
-	wait := firstLook
-	if slices.Contains(what.By, "stack") || slices.Contains(what.By, "caller") {
-		looks = time.After(wait)
-	}
-	cost := time.Duration(0)
+	c := &counts{settings: s, w: cmd.OutOrStdout(), summary: summary, what: what}
 	if o.Cost != nil {
-		cost = o.Cost[1]
+		c.cost = o.Cost[1]
 	}
-	began := time.Now()
-	var now time.Time
-	show := func(top int) error {
-		rows, err := summary.Rows()
-		if err != nil {
-			return err
-		}
-		out := bufio.NewWriter(w)
-		view := hits.View{Options: &what.SummaryOptions, Seconds: now.Sub(began).Seconds(), Top: top, Cost: cost}
-		switch s.format {
-		case "json":
-			err = hits.PrintRowsJSON(out, rows, &view)
-		case "folded":
-			hits.PrintFolded(out, rows, &what.SummaryOptions)
-		default:
-			err = hits.PrintRows(out, rows, &view)
-		}
-		return screen.Flush(out, err)
-	}
-	for {
-		select {
-		case now = <-ticks:
-			top := what.top
-			if live {
-				clearScreen()
-				if room := screen.StdoutHeight() - 4; top == 0 || top > room {
-					top = max(room, 1)
-				}
-			}
-			if err := show(top); err != nil {
-				return err
-			}
-			continue
-		case <-looks:
-			if _, err := summary.Rows(); err != nil {
-				return err
-			}
-			wait = min(2*wait, lookEvery)
-			looks = time.After(wait)
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	now = time.Now()
-	if live {
-		clearScreen()
-	}
-	if err := errors.Join(summary.Silence(true), show(what.top)); err != nil {
+	last, err := c.show(counting)
+	if err != nil {
 		return err
 	}
 	not, err := summary.Unreported()
-	hits.PrintUncounted(s.reports(), &not, len(what.Spans) > 0, o.Sample)
-	return err
+	if len(last) == 0 {
+		onlooker.nothing(s, &not, child.Ended())
+		not.Without = 0 // that is said
+	}
+	hits.PrintUncounted(s.reports(), &not, len(spans) > 0, o.Sample)
+	if why := unread(plans, last, &not); why != "" {
+		terminal.Fprintf(s.reports(), "%s\n", why)
+	}
+	return errors.Join(err, child.Wait(ctx))
 }
-
-// clearScreen makes room for a table that takes the place of the one before.
-func clearScreen() { _, _ = io.WriteString(screen.Raw, "\x1b[H\x1b[2J") }

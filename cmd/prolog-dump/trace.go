@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -70,7 +71,7 @@ variables, by their types. --set sets those before.`,
 			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
 				return errors.New("-i prints a recording: there is nothing to attach or to run")
 			case input != "":
-				return s.replay(cmd.OutOrStdout(), input)
+				return s.replay(cmd.OutOrStdout(), input, &o)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
 			case object.object != "":
@@ -82,8 +83,12 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			show, end := hits.Printer(cmd.OutOrStdout(), s.format, s.Look)
-			err = s.trace(cmd, args, command, &o, &sink{show: show})
+			form, err := s.form(&o)
+			if err != nil {
+				return err
+			}
+			show, end := hits.Printer(cmd.OutOrStdout(), form)
+			err = s.trace(cmd, args, command, &o, &sink{show: show, line: form.Line})
 			end(worked(err))
 			return err
 		},
@@ -92,6 +97,9 @@ variables, by their types. --set sets those before.`,
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
+	cmd.Flags().StringVar(&o.clock, "time", hits.Clocks[0], "the times of hits: since the machine started (mono), of the day (wall), or since the first hit (relative)")
+	_ = cmd.RegisterFlagCompletionFunc("time", cobra.FixedCompletions(hits.Clocks, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&o.line, "line", "", "the form of a line, as '{{.Time}} {{.comm}} {{.n}}': names of arguments, and Time, comm, pid, tid, Site, Function, Event, Duration, Stack")
 	moreFlags(cmd, "exec", "vmlinux", "pid", "command", "if", "span", "stack", "max-hits", "format", "output")
 	return cmd
 }
@@ -101,6 +109,7 @@ type traceOptions struct {
 	tracer.Options
 	force, span bool
 	stack       string
+	clock, line string // of trace
 	who         target
 }
 
@@ -120,6 +129,7 @@ func traceFlags(cmd *cobra.Command, o *traceOptions) {
 type sink struct {
 	open  func() error // when probes are attached; or nil
 	show  func(*recording.Hit) error
+	line  *hits.Line                   // which may not have other names than hits; or nil
 	close func(recording.Totals) error // after the last one; or nil
 }
 
@@ -139,6 +149,11 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	}
 	if err != nil {
 		return err
+	}
+	if sink.line != nil {
+		if err := sink.line.Check(argumentsOf(plans)); err != nil {
+			return usagef("--line: %w", err)
+		}
 	}
 	open := func() (*tracer.Session, error) {
 		if o.span {
@@ -175,6 +190,44 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		err = sink.close(totals)
 	}
 	return err
+}
+
+// form returns how hits are printed.
+func (s *settings) form(o *traceOptions) (*hits.Form, error) {
+	f := &hits.Form{Format: s.format, Look: s.Look}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil { // what bpf_ktime_get_ns returns
+		return nil, err
+	}
+	name, err := choose("time", o.clock, hits.Clocks, hits.Clocks)
+	if err != nil {
+		return nil, err
+	}
+	f.Clock = hits.NewClock(name, time.Now().Add(-time.Duration(now.Nano())))
+	if o.line == "" {
+		return f, nil
+	}
+	if s.format != "text" {
+		return nil, usagef("--line is for --format text")
+	}
+	f.Line, err = hits.NewLine(o.line)
+	return f, err
+}
+
+// argumentsOf returns the names of all arguments of plans.
+func argumentsOf(plans []*plan.Plan) (names []string) {
+	known := make(map[string]bool)
+	for _, p := range plans {
+		for i := range p.Sites {
+			for k := range p.Sites[i].Args {
+				if name := p.Sites[i].Args[k].Name; !known[name] {
+					known[name] = true
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // ready parses definitions, which are all about one image, opens it, finds where it runs, and completes the options by that. Paths are
@@ -335,11 +388,13 @@ var errEnough = errors.New("as many hits as were wanted")
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
 func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, spans []*plan.Span, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
+	onlooker := x.lookOn(words, who)
 	tracing, stop, child, err := s.startTracing(ctx, x, plans, spans, session.Attachments, who, words)
 	if err != nil {
 		return nil, totals, err
 	}
 	defer stop()
+	defer func() { err = errors.Join(err, onlooker.close()) }()
 	seen, unread := 0, 0
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		seen++
@@ -359,6 +414,9 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	not, notErr := session.Unreported()
 	totals.Lost, totals.Limited, totals.Missing, totals.Unpaired = not.Lost, not.Limited, not.Missing, not.Unpaired
 	hits.PrintTotals(s.reports(), seen, &totals)
+	if seen == 0 {
+		onlooker.nothing(s, &not, child.Ended())
+	}
 	if unread > 0 {
 		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(plans[0].Target))
 	}

@@ -12,22 +12,31 @@ import (
 	"github.com/bpfprologue/bpfprologue/recording"
 )
 
-// Printer returns a function that prints hits in a format, and one that prints what is after
-// the last one, if the work was done.
-func Printer(w io.Writer, format string, look screen.Look) (show func(*recording.Hit) error, end func(done bool)) {
-	switch format {
-	case "json":
-		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func(bool) {}
-	case "perfetto":
-		p := perfetto{w: w}
-		return p.hit, p.end
-	}
-	return func(h *recording.Hit) error { return printHit(w, look, h) }, func(bool) {}
+// Form is how hits are printed.
+type Form struct {
+	Format string // "text", "json" or "perfetto"
+	Look   screen.Look
+	Clock  *Clock // nil: the machine's
+	Line   *Line  // of text, or nil
 }
 
-func printHit(w io.Writer, look screen.Look, h *recording.Hit) error {
+// Printer returns a function that prints hits, and one that prints what is after the last one, if the work was done.
+func Printer(w io.Writer, f *Form) (show func(*recording.Hit) error, end func(done bool)) {
+	switch {
+	case f.Format == "json":
+		return func(h *recording.Hit) error { return printHitJSON(w, f.Clock, h) }, func(bool) {}
+	case f.Format == "perfetto":
+		p := perfetto{w: w}
+		return p.hit, p.end
+	case f.Line != nil:
+		return func(h *recording.Hit) error { return f.Line.print(w, f.Clock, h) }, func(bool) {}
+	}
+	return func(h *recording.Hit) error { return printHit(w, f.Clock, f.Look, h) }, func(bool) {}
+}
+
+func printHit(w io.Writer, c *Clock, look screen.Look, h *recording.Hit) error {
 	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, look.Styled(screen.RolePlace, h.Site.Text))
+	terminal.Fprintf(&b, "%s  %-15s %7d  %s", c.text(h.Time), h.Comm, h.TID, look.Styled(screen.RolePlace, h.Site.Text))
 	for i := range h.Values {
 		terminal.Fprintf(&b, "  %s=%s", look.Styled(screen.RoleName, h.Site.Args[i].Name), h.Values[i].Text)
 	}
@@ -45,7 +54,7 @@ func printHit(w io.Writer, look screen.Look, h *recording.Hit) error {
 	return err
 }
 
-func printHitJSON(w io.Writer, h *recording.Hit) error {
+func printHitJSON(w io.Writer, c *Clock, h *recording.Hit) error {
 	type value struct {
 		Name  string `json:"name"`
 		Type  string `json:"type"`
@@ -91,7 +100,7 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		End      string   `json:"end,omitempty"`      // where the run ended
 
 		Stack []frame `json:"stack,omitempty"` // the innermost first
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, jsonline.Qualified(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
+	}{c.since(h.Time).Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, jsonline.Qualified(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
 	if h.End != nil {
 		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -25,7 +24,7 @@ func TestPerfetto(t *testing.T) {
 		{[]*recording.Hit{{TID: 1, Site: begin, Values: one}, {TID: 1, Site: begin, Values: one, End: finish, Results: two, Duration: time.Second}}, false, []string{"M", "i", "X"}},
 	} {
 		var b strings.Builder
-		show, end := Printer(&b, "perfetto", screen.Look{})
+		show, end := Printer(&b, &Form{Format: "perfetto"})
 		for _, h := range tt.hits {
 			if err := show(h); err != nil {
 				t.Fatal(err)
@@ -47,7 +46,7 @@ func TestPerfetto(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	_, end := Printer(&b, "perfetto", screen.Look{})
+	_, end := Printer(&b, &Form{Format: "perfetto"})
 	if end(false); b.Len() != 0 {
 		t.Errorf("nothing was done, and this was printed: %q", &b)
 	}

@@ -18,46 +18,67 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// View is how rows are shown.
-type View struct {
-	Options *tracer.SummaryOptions
-	Seconds float64       // since counting began
-	Top     int           // so many rows; 0: all
-	Cost    time.Duration // what the probes add to the duration of a run, at most; 0 if it is not known
-}
-
 // PrintRows prints a table of what was counted, and the histograms after it.
-func PrintRows(w io.Writer, rows []tracer.Row, v *View) error {
-	o, seconds, top := v.Options, v.Seconds, v.Top
-	hits := uint64(0)
-	for i := range rows {
-		hits += rows[i].Hits
-	}
+func PrintRows(w io.Writer, all []tracer.Row, v *View) error {
+	o := v.Options
+	rows, count := v.rows(all)
 	noun := "hit"
 	if len(o.Spans) > 0 {
 		noun = "run"
 	}
+	hits := uint64(0)
+	every := View{Options: o, Interval: v.Interval, Before: v.Before, Since: v.Since}
+	list, _ := every.rows(all)
+	for i := range list {
+		hits += list[i].Hits
+	}
+	seconds := v.Seconds
+	if v.Since {
+		seconds = v.Interval
+	}
 	terminal.Fprintf(w, "%s in %.1f s", screen.Count(int(hits), noun), seconds)
-	all := len(rows)
-	if top > 0 && top < all {
-		rows = rows[:top]
-		terminal.Fprintf(w, ", %d of %s", top, screen.Count(all, "row"))
+	if v.Since {
+		terminal.Fprintf(w, ", until %.1f s", v.Seconds)
+	}
+	if len(rows) < count {
+		terminal.Fprintf(w, ", %d of %s", len(rows), screen.Count(count, "row"))
 	}
 	terminal.Fprintf(w, "\n")
-	several := false
+	if err := printCells(w, rows, v, strings.ToUpper(noun)+"S"); err != nil {
+		return err
+	}
+	for i := range rows {
+		for k := range rows[i].Histograms {
+			if rows[i].Outcome != "" && len(rows[i].Histograms[k].Buckets) == 0 {
+				continue // it has no duration
+			}
+			printHistogram(w, rows[i].Row, o.Histograms[k].Arg, &rows[i].Histograms[k])
+		}
+	}
+	return nil
+}
+
+// printCells prints the table. Without keys and sums its one number is said already.
+func printCells(w io.Writer, rows []shown, v *View, noun string) error {
+	o := v.Options
+	several, missing, outcome := false, false, false
 	for i := range rows {
 		several = several || rows[i].Definition != rows[0].Definition
-	}
-	head := []string{strings.ToUpper(noun) + "S"}
-	for _, arg := range o.Totals {
-		name := strings.ToUpper(arg) + " "
-		head = append(head, name+"SUM", "MIN", "MEAN", "MAX")
-	}
-	missing, outcome := false, false
-	for i := range rows {
 		outcome = outcome || rows[i].Outcome != ""
 		for k := range rows[i].Totals {
 			missing = missing || rows[i].Totals[k].Missing > 0
+		}
+	}
+	head := []string{noun}
+	if v.Interval > 0 {
+		head = append(head, "RATE")
+	}
+	for _, arg := range o.Totals {
+		head = append(head, strings.ToUpper(arg)+" SUM")
+		if v.Since {
+			head = append(head, "MEAN")
+		} else {
+			head = append(head, "MIN", "MEAN", "MAX")
 		}
 	}
 	if missing {
@@ -65,10 +86,9 @@ func PrintRows(w io.Writer, rows []tracer.Row, v *View) error {
 	}
 	numbers := len(head)
 	for _, by := range o.By {
-		if by == "stack" {
-			continue // below the line
+		if by != "stack" { // which is below the line
+			head = append(head, strings.ToUpper(by))
 		}
-		head = append(head, strings.ToUpper(by))
 	}
 	if outcome {
 		head = append(head, "OUTCOME")
@@ -76,23 +96,20 @@ func PrintRows(w io.Writer, rows []tracer.Row, v *View) error {
 	if several {
 		head = append(head, "DEFINITION")
 	}
+	if len(rows) == 0 || len(o.By) == 0 && len(head) == 1 {
+		return nil
+	}
 	lines, below := [][]string{head}, [][]string{nil}
 	for i := range rows {
 		r := &rows[i]
 		line := []string{strconv.FormatUint(r.Hits, 10)}
+		if v.Interval > 0 {
+			line = append(line, rateText(r.rate))
+		}
 		without := uint64(0)
 		for k := range r.Totals {
-			t := &r.Totals[k]
-			without = max(without, t.Missing)
-			if t.Count == 0 {
-				line = append(line, "-", "-", "-", "-")
-				continue
-			}
-			mean := strconv.FormatFloat(t.Mean(), 'f', 1, 64)
-			if o.Totals[k] == duration {
-				mean = numberText(duration, uint64(t.Mean()))
-			}
-			line = append(line, numberText(o.Totals[k], t.Sum), numberText(o.Totals[k], t.Min), mean, numberText(o.Totals[k], t.Max))
+			without = max(without, r.Totals[k].Missing)
+			line = append(line, totalCells(&r.Totals[k], o.Totals[k], v.Since)...)
 		}
 		if missing {
 			line = append(line, strconv.FormatUint(without, 10))
@@ -114,20 +131,32 @@ func PrintRows(w io.Writer, rows []tracer.Row, v *View) error {
 		}
 		lines, below = append(lines, line), append(below, frames)
 	}
-	if len(rows) > 0 && (len(o.By) > 0 || len(head) > 1) {
-		if err := printTable(w, lines, below, numbers); err != nil {
-			return err
-		}
+	return printTable(w, lines, below, numbers)
+}
+
+// totalCells returns the cells of an argument that is added up.
+func totalCells(t *tracer.Total, arg string, since bool) []string {
+	sum, mean := numberText(arg, t.Sum), strconv.FormatFloat(t.Mean(), 'f', 1, 64)
+	if arg == duration {
+		mean = numberText(arg, uint64(t.Mean()))
 	}
-	for i := range rows {
-		for k := range rows[i].Histograms {
-			if rows[i].Outcome != "" && len(rows[i].Histograms[k].Buckets) == 0 {
-				continue // it has no duration
-			}
-			printHistogram(w, &rows[i], o.Histograms[k].Arg, &rows[i].Histograms[k])
-		}
+	switch {
+	case t.Count == 0 && since:
+		return []string{"-", "-"}
+	case t.Count == 0:
+		return []string{"-", "-", "-", "-"}
+	case since:
+		return []string{sum, mean}
 	}
-	return nil
+	return []string{sum, numberText(arg, t.Min), mean, numberText(arg, t.Max)}
+}
+
+// rateText prints how many there were in a second.
+func rateText(rate float64) string {
+	if rate >= 100 {
+		return strconv.FormatFloat(rate, 'f', 0, 64) + "/s"
+	}
+	return strconv.FormatFloat(rate, 'g', 3, 64) + "/s"
 }
 
 // printTable prints lines of cells in columns, of which the first so many are numbers, each with other
@@ -243,8 +272,9 @@ func rangeText(arg string, b tracer.Bucket) string {
 }
 
 // PrintRowsJSON prints an object for each row. docs/json.md documents the fields.
-func PrintRowsJSON(w io.Writer, rows []tracer.Row, v *View) error {
+func PrintRowsJSON(w io.Writer, all []tracer.Row, v *View) error {
 	o := v.Options
+	rows, _ := v.rows(all)
 	type key struct {
 		By    string `json:"by"`
 		Value any    `json:"value"`
@@ -268,13 +298,16 @@ func PrintRowsJSON(w io.Writer, rows []tracer.Row, v *View) error {
 		Missing uint64   `json:"missing"`
 		Buckets []bucket `json:"buckets"`
 	}
-	if v.Top > 0 {
-		rows = rows[:min(v.Top, len(rows))]
-	}
 	for i := range rows {
 		r := &rows[i]
+		var rate *float64
+		if v.Interval > 0 {
+			rate = &r.rate
+		}
 		out := struct {
-			Seconds    float64     `json:"seconds"` // since counting began
+			Seconds    float64     `json:"seconds"`            // since counting began
+			Interval   float64     `json:"interval,omitempty"` // seconds, of which the rate is
+			Rate       *float64    `json:"rate,omitempty"`     // hits in a second
 			Definition string      `json:"definition"`
 			Hits       uint64      `json:"hits"`
 			Outcome    string      `json:"outcome,omitempty"` // of runs that have no duration
@@ -282,7 +315,7 @@ func PrintRowsJSON(w io.Writer, rows []tracer.Row, v *View) error {
 			Keys       []key       `json:"keys"`
 			Totals     []total     `json:"totals,omitempty"`
 			Histograms []histogram `json:"histograms,omitempty"`
-		}{v.Seconds, r.Definition.String(), r.Hits, r.Outcome, int64(v.Cost), []key{}, nil, nil}
+		}{v.Seconds, v.Interval, rate, r.Definition.String(), r.Hits, r.Outcome, int64(v.Cost), []key{}, nil, nil}
 		for k, x := range r.Keys {
 			if o.By[k] == "stack" && x.Value != nil {
 				x.Value = strings.Split(x.Text, ";")

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
@@ -14,6 +16,40 @@ import (
 // PrintTotals says how many hits were printed, and how many not.
 func PrintTotals(w io.Writer, hits int, t *recording.Totals) {
 	terminal.Fprintf(w, "%s, %d lost%s%s%s\n", screen.Count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
+}
+
+// Nothing is what is known of why there was no hit.
+type Nothing struct {
+	Not      *tracer.Unreported
+	File     string        // the program or the library; "" for a kernel
+	Unmapped bool          // no process has mapped it
+	Command  string        // that has ended, or ""
+	After    time.Duration // since it began
+}
+
+// PrintNothing says why there was no hit, if it is known.
+func PrintNothing(w io.Writer, n *Nothing) {
+	text := ""
+	switch {
+	case n.Not.Excluded >= references.MaxFalse:
+		text = fmt.Sprintf("the condition was false at all hits (%d or more)", references.MaxFalse)
+	case n.Not.Excluded > 0:
+		text = "the condition was false at " + screen.Count(int(n.Not.Excluded), "hit")
+	case n.Not.Without > 0:
+		text = "the condition did not hold for " + screen.Count(int(n.Not.Without), "run")
+	case n.Not.Missing+n.Not.Lost+n.Not.Limited > 0:
+		return // that is said with the counts
+	case n.Unmapped:
+		text = "no process ran or loaded " + n.File + " meanwhile"
+	case n.File == "":
+		text = "nothing came to one of the sites"
+	default:
+		text = "no process that ran or loaded " + n.File + " came to one of the sites"
+	}
+	if n.Command != "" {
+		text += fmt.Sprintf("; %s ended after %v", n.Command, TimeText(n.After))
+	}
+	terminal.Fprintf(w, "no hit: %s\n", text)
 }
 
 // PrintUncounted says how many hits, or runs, a summary left out, which counts one of so many, and why; nothing if it left out none.
@@ -27,21 +63,16 @@ func PrintUncounted(w io.Writer, not *tracer.Unreported, runs bool, sample int) 
 		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", not.Overflow)
 	}
 	if runs {
-		text += condition(not.Without) + strings.ReplaceAll(unpairedText(&tracer.Unpaired{Ends: not.Ends, Full: not.Full}), ";", ",")
+		if not.Without > 0 {
+			text += ", the condition did not hold for " + screen.Count(int(not.Without), "run")
+		}
+		text += strings.ReplaceAll(unpairedText(&tracer.Unpaired{Ends: not.Ends, Full: not.Full}), ";", ",")
 	} else if not.Open > 0 {
 		text += fmt.Sprintf(", %s", unseenText(not.Open))
 	}
 	if text != "" {
 		terminal.Fprintf(w, "%s\n", strings.TrimPrefix(text, ", "))
 	}
-}
-
-// condition says for how many runs a condition did not hold.
-func condition(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return ", the condition did not hold for " + screen.Count(int(n), "run")
 }
 
 // missingText says how many hits were not seen since their condition could not be computed.

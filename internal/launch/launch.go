@@ -106,6 +106,19 @@ func (c *Command) reap(ctx context.Context) {
 	}
 }
 
+// Ended reports whether there is a command, and it has ended.
+func (c *Command) Ended() bool {
+	if c == nil {
+		return false
+	}
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait waits for the command's end, and returns its exit status as an error, unless it is 0. When ctx ends the
 // command is ended.
 func (c *Command) Wait(ctx context.Context) error {

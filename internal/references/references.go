@@ -16,8 +16,14 @@ const (
 	RecordBase = asm.R8
 
 	// MissingCounter is the name of the map to which a prologue refers if prologue.Options.CountMissing is set: an array with one value of
-	// 8 bytes, which counts hits for which a condition could not be computed.
+	// CounterSize bytes, which counts hits for which a condition could not be computed, and then, up to MaxFalse, those for which it was false.
 	MissingCounter = "condition_missing"
+	// CounterSize is the size of its value.
+	CounterSize = 16
+	// FalseCounter is where in it the second count is.
+	FalseCounter = 8
+	// MaxFalse is how many hits with a false condition are counted: later ones only read, since a number that all processors write is slow.
+	MaxFalse = 1000
 
 	// CastFunction is the kernel's function that prologue.ReadCast calls. Its calls refer to it by this name, and have no
 	// number before they are loaded.

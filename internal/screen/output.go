@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // Whatever the tool prints goes through these two. Texts of others are made safe before, by
@@ -23,8 +26,23 @@ var (
 // drawn is standard error for progress, which is drawn over and over. No untrusted text is in it.
 var drawn io.Writer = os.Stderr
 
-// Raw is standard output for what moves a table to the top of a terminal.
-var Raw io.Writer = os.Stdout
+// Redraw draws a text in the place of what is on the screen, line by line: a screen that is cleared before flickers. A line that is longer than
+// the screen goes on in the next one, so it is cut.
+func Redraw(text string) {
+	const home, endLine, below = "\x1b[H", "\x1b[K", "\x1b[J"
+	width := StdoutWidth()
+	var b strings.Builder
+	b.WriteString(home)
+	for line := range strings.Lines(text) {
+		line = terminal.Text(strings.TrimSuffix(line, "\n"))
+		if r := []rune(line); width > 0 && len(r) > width {
+			line = string(r[:width])
+		}
+		b.WriteString(line + endLine + "\n")
+	}
+	b.WriteString(below)
+	_, _ = io.WriteString(os.Stdout, b.String()) // failing to draw is no reason to stop
+}
 
 // OnTerminal reports whether somebody sees what is drawn.
 func OnTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
