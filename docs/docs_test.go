@@ -61,7 +61,7 @@ var snippet = regexp.MustCompile("(?ms)^(?:<!-- snippet(\\(.*?\\)) -->\n)?```go\
 // fault in a snippet.
 func TestSnippets(t *testing.T) {
 	// Importable packages: the module's by their names, and those that the snippets use.
-	paths := map[string]string{"context": "context", "ebpf": "github.com/cilium/ebpf", "asm": "github.com/cilium/ebpf/asm", "fmt": "fmt", "log": "log", "os": "os", "time": "time"}
+	paths := map[string]string{"context": "context", "errors": "errors", "ebpf": "github.com/cilium/ebpf", "asm": "github.com/cilium/ebpf/asm", "fmt": "fmt", "log": "log", "os": "os", "time": "time"}
 	cmd := exec.Command("go", "list", "-export", "-deps", "-pgo=off", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}", "./...")
 	cmd.Dir = root
 	list, err := cmd.Output()

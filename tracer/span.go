@@ -37,6 +37,7 @@ type spans struct {
 	counts *ebpf.Map
 	zero   *ebpf.Map // a value of zeros, for each record size
 	bodies map[hooks.Body]uint64
+	first  int   // the number of the first one in cookies
 	sizes  []int // bytes of the record at the beginning, at most
 }
 
@@ -125,9 +126,11 @@ func newSpans(list []*plan.Span, o *Options) (*Session, error) {
 	for _, p := range list {
 		s.plans = append(s.plans, p.Begin, p.End)
 	}
+	if err := s.join(o.With, len(list), 1<<spanBits-1); err != nil {
+		return s, err
+	}
+	s.spans.first = s.first
 	switch {
-	case len(list) >= 1<<spanBits:
-		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
 	case o.Stack != 0:
 		return s, errStackOfRuns
 	case o.Sample > 1 || o.MaxRate > 0:
@@ -226,7 +229,7 @@ func (x *spans) head(span, size int, who processes) asm.Instructions {
 		asm.FnGetAttachCookie.Call(),
 		asm.LoadImm(asm.R1, int64(-1)<<againBit|1<<spanAt-1, asm.DWord),
 		asm.And.Reg(asm.R0, asm.R1),
-		asm.LoadImm(asm.R1, int64(span)<<spanAt, asm.DWord),
+		asm.LoadImm(asm.R1, int64(x.first+span)<<spanAt, asm.DWord),
 		asm.Or.Reg(asm.R0, asm.R1),
 		asm.StoreMem(asm.RFP, spanCookie, asm.R0, asm.DWord),
 		asm.LSh.Imm(asm.R0, 64-siteBits-bodyBits),
@@ -409,13 +412,19 @@ func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions 
 	return append(insns, x.left(span)...)
 }
 
-// hit decodes one run.
-func (x *spans) hit(d []byte) (*Hit, error) {
+// runOf decodes one run of this session, or of one that is with it.
+func (s *Session) runOf(d []byte) (*Hit, error) {
 	h, cookie, err := head(d)
 	if err != nil {
 		return nil, err
 	}
-	span, site := int(cookie<<1>>(spanAt+1)), int(cookie&(1<<siteBits-1))
+	of, span := s.of(int(cookie << 1 >> (spanAt + 1)))
+	return of.spans.hit(h, cookie, span, d)
+}
+
+// hit decodes one run, of which the head is decoded.
+func (x *spans) hit(h *Hit, cookie uint64, span int, d []byte) (*Hit, error) {
+	site := int(cookie & (1<<siteBits - 1))
 	if span >= len(x.plans) || site >= len(x.plans[span].Begin.Sites) || len(d) < atRecord+x.sizes[span]+endRecord {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}

@@ -24,7 +24,8 @@
 // A context bounds the time for which probes live: Run returns when it ends, with all probes silent, and
 // Close ends them. Use context.WithTimeout so that a leaked session cannot live forever.
 //
-// All plans of a session are for one image. They may have either convention. Probes end with
+// All plans of a session are for one image; Options.With joins sessions of several, also of the kernel and of programs, to one stream of
+// hits. Plans may have either convention. Probes end with
 // the session, or with the process, however it ends. Hits by this process itself are not
 // reported. A session needs Linux 5.15, for attach cookies, and root or CAP_BPF and
 // CAP_PERFMON.
@@ -37,6 +38,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +79,10 @@ type Options struct {
 	// least and the most of all sites: it is measured, with an empty function of this process. Both are 0 if that is not known, as for
 	// kernels.
 	Cost *[2]time.Duration
+	// With, if not nil, is a session that was opened before, of hits as this one or of runs as this one. Its Run reports the hits of both, in the
+	// order in which they were, and its Unreported counts them; Run of this one is an error. Both are closed. Sample and Buffer are
+	// those of the first session, and so is MaxRate, which is for all hits together.
+	With *Session
 	// End is as in instances.AttachOptions.
 	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
@@ -108,6 +114,9 @@ type Session struct {
 	// Attachments are the attached and the refused sites of each plan.
 	Attachments []*instances.Attachment
 
+	with     *Session   // whose Run reports the hits of this one; or nil
+	others   []*Session // those that have this one as with
+	first    int        // of the numbers of plans, or spans, in what they report: numbers of all sessions that are joined
 	plans    []*plan.Plan
 	programs []*instances.Dispatched
 	events   *ebpf.Map
@@ -138,8 +147,8 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 			s = nil
 		}
 	}()
-	if len(plans) > maxPlans {
-		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans)
+	if err := s.join(o.With, len(plans), maxPlans); err != nil {
+		return s, err
 	}
 	who, err := s.prepare(r, &o)
 	if err != nil {
@@ -152,8 +161,53 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 		return s, err
 	}
 	return s, s.attachAll(ctx, r, &o, who, func(i int, _ *plan.Plan) func(int) uint64 {
-		return func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
+		return func(site int) uint64 { return uint64(s.first+i)<<32 | uint64(site) }
 	})
+}
+
+// join makes the session one with another one, if that is not nil. They have at most so many plans, or spans, together.
+func (s *Session) join(with *Session, n, most int) error {
+	if with != nil {
+		if with.with != nil {
+			with = with.with
+		}
+		if (with.spans == nil) != (s.spans == nil) {
+			return errors.New("hits and whole runs are not of one stream")
+		}
+		s.with, s.first = with, with.next()
+		with.others = append(with.others, s)
+	}
+	if s.first+n > most {
+		return fmt.Errorf("%d definitions: at most %d at a time", s.first+n, most)
+	}
+	return nil
+}
+
+// count returns how many plans, or spans, the session has, and next the first number that no session has which is joined to it.
+func (s *Session) count() int {
+	if s.spans != nil {
+		return len(s.spans.plans)
+	}
+	return len(s.plans)
+}
+
+func (s *Session) next() int {
+	all := s.all()
+	last := all[len(all)-1]
+	return last.first + last.count()
+}
+
+// all returns the sessions that are joined: this one is the first.
+func (s *Session) all() []*Session { return append([]*Session{s}, s.others...) }
+
+// of returns the session with a plan, or a span, and the number that it has there.
+func (s *Session) of(number int) (*Session, int) {
+	for _, x := range s.all() {
+		if n := number - x.first; n >= 0 && n < x.count() {
+			return x, n
+		}
+	}
+	return s, number
 }
 
 // programKey is what a program is made for. All plans share those that are equal.
@@ -186,6 +240,10 @@ func (s *Session) filters(r *instances.Running, o *Options) (who processes, err 
 		return who, err
 	}
 	s.stack = o.Stack
+	if s.with != nil {
+		who.limits = &s.with.limits
+		return who, nil
+	}
 	s.limits, err = o.limits()
 	who.limits = &s.limits
 	return who, err
@@ -199,6 +257,10 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 	}
 	if who, err = s.filters(r, o); err != nil {
 		return who, err
+	}
+	if s.with != nil {
+		s.events, s.lost = s.with.events, s.with.lost
+		return who, nil
 	}
 	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: buffer}); err != nil {
 		return who, fmt.Errorf("make the ring buffer: %w", kernelerr.Explain(err))
@@ -235,7 +297,7 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 			return err
 		}
 	}
-	if s.events == nil {
+	if s.events == nil || s.with != nil {
 		return nil
 	}
 	return s.read()
@@ -370,13 +432,18 @@ func recordSize(p *plan.Plan, in *plan.Instance) int {
 // ctx is not an error. From then on probes are silent, and what is in the buffer is still
 // reported: whoever reads the reports may hit probes himself.
 func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
+	if s.with != nil {
+		return errors.New("the session that this one is with reports its hits")
+	}
 	var silence error
 	silent := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(silent)
-		silence = s.calls.silence(true)
-		for _, a := range s.Attachments {
-			silence = errors.Join(silence, a.Silence(true))
+		for _, x := range s.all() {
+			silence = errors.Join(silence, x.calls.silence(true))
+			for _, a := range x.Attachments {
+				silence = errors.Join(silence, a.Silence(true))
+			}
 		}
 		_ = s.reader.Flush()
 	})
@@ -398,7 +465,7 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 		}
 		decode := s.hit
 		if s.spans != nil {
-			decode = s.spans.hit
+			decode = s.runOf
 		}
 		h, err := decode(record.RawSample)
 		if err != nil {
@@ -416,7 +483,8 @@ func (s *Session) hit(d []byte) (*Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, site := int(cookie>>32&(maxPlans-1)), int(uint32(cookie))
+	s, plan := s.of(int(cookie >> 32 & (maxPlans - 1)))
+	site := int(uint32(cookie))
 	if plan >= len(s.plans) || site >= len(s.plans[plan].Sites) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
@@ -460,26 +528,51 @@ type Unreported struct {
 	Unpaired        // they were not one run, in a session of OpenSpans
 }
 
-// Unreported returns how many hits were not reported. With an error, some of the numbers are not known.
+// Unreported returns how many hits were not reported, of this session and those that are with it. With an error, some of the numbers are not known.
 func (s *Session) Unreported() (u Unreported, err error) {
+	for _, x := range s.others {
+		o, err := x.Unreported()
+		if err != nil {
+			return u, err
+		}
+		u.add(&o)
+	}
 	var errs [4]error
-	if s.lost != nil {
-		errs[0] = s.lost.Lookup(uint32(0), &u.Lost)
+	if s.lost != nil && s.with == nil {
+		var lost uint64
+		errs[0] = s.lost.Lookup(uint32(0), &lost)
+		u.Lost += lost
 	}
 	for _, p := range s.programs {
 		crowded, missing, excluded, err := p.Unseen()
 		u.Excluded += excluded
 		u.Lost, u.Missing, errs[1] = u.Lost+crowded, u.Missing+missing, errors.Join(errs[1], err)
 	}
-	u.Limited, errs[2] = s.limits.dropped()
-	var unsure uint64
-	u.Unpaired, u.Without, unsure, errs[3] = s.unpaired()
-	u.Missing += unsure
+	own := Unreported{}
+	own.Limited, errs[2] = s.limits.dropped()
+	own.Unpaired, own.Without, own.Missing, errs[3] = s.unpaired()
+	u.add(&own)
 	return u, errors.Join(errs[:]...)
+}
+
+// add adds what others did not report.
+func (u *Unreported) add(o *Unreported) {
+	for _, x := range []struct {
+		to *uint64
+		n  uint64
+	}{
+		{&u.Lost, o.Lost}, {&u.Limited, o.Limited}, {&u.Missing, o.Missing}, {&u.Overflow, o.Overflow}, {&u.Excluded, o.Excluded}, {&u.Without, o.Without},
+		{&u.Ends, o.Ends}, {&u.Begins, o.Begins}, {&u.Open, o.Open}, {&u.Full, o.Full},
+	} {
+		*x.to += x.n
+	}
 }
 
 // Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
+	if s.with != nil {
+		s.with.others = slices.DeleteFunc(s.with.others, func(x *Session) bool { return x == s })
+	}
 	errs := []error{s.limits.close(), s.calls.close()}
 	for _, a := range s.Attachments {
 		errs = append(errs, a.Close())
@@ -494,7 +587,7 @@ func (s *Session) Close() error {
 		errs = append(errs, s.spans.close()...)
 	}
 	for _, m := range []*ebpf.Map{s.events, s.lost} {
-		if m != nil {
+		if m != nil && s.with == nil {
 			errs = append(errs, m.Close())
 		}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -18,10 +20,10 @@ import (
 // counts shows what is counted.
 type counts struct {
 	*settings
-	w       io.Writer
-	summary *tracer.Summary
-	what    *statOptions
-	cost    time.Duration
+	w    io.Writer
+	all  []*tracer.Summary // one for each image
+	what *statOptions
+	cost time.Duration
 
 	began, last time.Time // of the interval
 	before      []tracer.Row
@@ -66,7 +68,7 @@ func (c *counts) show(ctx context.Context) ([]tracer.Row, error) {
 			}
 			continue
 		case <-looks:
-			if _, err := c.summary.Rows(); err != nil {
+			if _, err := c.rows(); err != nil {
 				return nil, err
 			}
 			wait = min(2*wait, lookEvery)
@@ -76,10 +78,12 @@ func (c *counts) show(ctx context.Context) ([]tracer.Row, error) {
 		}
 		break
 	}
-	if err := c.summary.Silence(true); err != nil {
-		return nil, err
+	for _, s := range c.all {
+		if err := s.Silence(true); err != nil {
+			return nil, err
+		}
 	}
-	rows, err := c.summary.Rows()
+	rows, err := c.rows()
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +93,32 @@ func (c *counts) show(ctx context.Context) ([]tracer.Row, error) {
 	return rows, c.print(c.w, rows, &hits.View{Seconds: time.Since(c.began).Seconds(), Top: c.what.top})
 }
 
+// rows returns the rows of all images, those with the most hits first.
+func (c *counts) rows() (out []tracer.Row, err error) {
+	for _, s := range c.all {
+		rows, err := s.Rows()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	slices.SortStableFunc(out, func(a, b tracer.Row) int { return cmp.Compare(b.Hits, a.Hits) })
+	return out, nil
+}
+
+// unreported returns what all images did not count.
+func (c *counts) unreported() (sum tracer.Unreported, err error) {
+	for _, s := range c.all {
+		u, one := s.Unreported()
+		hits.Add(&sum, &u)
+		err = errors.Join(err, one)
+	}
+	return sum, err
+}
+
 // tick prints at the end of an interval: on a terminal in the place of what was there, as far as there is room.
 func (c *counts) tick(now time.Time, live bool) error {
-	rows, err := c.summary.Rows()
+	rows, err := c.rows()
 	if err != nil {
 		return err
 	}

@@ -18,22 +18,24 @@ const usualMaxSites = 10_000
 
 // countFirst returns an error if patterns have too many sites. It counts them without making the plan, which would not fit into
 // memory for all of a kernel. What is wrong with a definition the plan reports.
-func (h *target) countFirst(ctx context.Context, x *subject, defs []*probe.Definition) error {
+func (h *target) countFirst(ctx context.Context, all parts) error {
 	sum := 0
-	for _, def := range defs {
-		p := &def.Point
-		pattern, err := glob.Compile(p.Function)
-		if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
-			continue
-		}
-		entries := !def.Options.Inlines || p.Offset != 0 || p.Return
-		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: entries}
-		list, err := sites.List(ctx, x.img, sel)
-		if err == nil {
-			sum += list.Len()
+	for _, part := range all {
+		for _, def := range part.defs {
+			p := &def.Point
+			pattern, err := glob.Compile(p.Function)
+			if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
+				continue
+			}
+			entries := !def.Options.Inlines || p.Offset != 0 || p.Return
+			sel := sites.Selection{Functions: pattern, Filter: part.x.options.Filter, Source: p.Source, EntriesOnly: entries}
+			list, err := sites.List(ctx, part.x.img, sel)
+			if err == nil {
+				sum += list.Len()
+			}
 		}
 	}
-	return h.check(defs[0], sum)
+	return h.check(all[0].defs[0], sum)
 }
 
 // checkSites returns an error if plans have too many sites together, ways into bodies and lines included.

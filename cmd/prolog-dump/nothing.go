@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // onlooker knows what may explain why there was no hit.
 type onlooker struct {
-	x       *subject
+	parts   parts
 	watcher *mapped.Watcher // nil if what processes map is not known
 	command string
 	who     *target
@@ -25,12 +26,12 @@ type onlooker struct {
 }
 
 // lookOn begins before a command does, if there is one.
-func (x *subject) lookOn(words []string, who *target) *onlooker {
-	o := &onlooker{x: x, who: who, began: time.Now()}
+func lookOn(all parts, words []string, who *target) *onlooker {
+	o := &onlooker{parts: all, who: who, began: time.Now()}
 	if len(words) > 0 {
 		o.command = words[0]
 	}
-	if !x.kernel {
+	if slices.ContainsFunc(all, func(p *part) bool { return !p.x.kernel }) {
 		if w, err := mapped.Watch(); err == nil {
 			o.watcher = w
 		}
@@ -47,9 +48,16 @@ func (o *onlooker) close() error {
 
 // nothing says why there was no hit. ended is whether the command has ended.
 func (o *onlooker) nothing(s *settings, not *tracer.Unreported, ended bool) {
-	n := hits.Nothing{Not: not, Unmapped: o.unmapped(), After: time.Since(o.began)}
-	if !o.x.kernel {
-		n.File = o.x.path
+	n := hits.Nothing{Not: not, Unmapped: true, After: time.Since(o.began)}
+	for _, p := range o.parts {
+		if p.x.kernel {
+			n.File = ""
+			break // where somebody is all the time
+		}
+		n.File = p.x.path
+	}
+	for _, p := range o.parts {
+		n.Unmapped = n.Unmapped && !p.x.kernel && o.unmapped(p.x.path)
 	}
 	if ended {
 		n.Command = o.command
@@ -57,10 +65,10 @@ func (o *onlooker) nothing(s *settings, not *tracer.Unreported, ended bool) {
 	hits.PrintNothing(s.reports(), &n)
 }
 
-// unmapped reports whether it is known that no process which is traced has the image mapped, or had it meanwhile.
-func (o *onlooker) unmapped() bool {
+// unmapped reports whether it is known that no process which is traced has a file mapped, or had it meanwhile.
+func (o *onlooker) unmapped(path string) bool {
 	var st unix.Stat_t
-	if o.watcher == nil || unix.Stat(o.x.path, &st) != nil {
+	if o.watcher == nil || unix.Stat(path, &st) != nil {
 		return false
 	}
 	if is, known := o.watcher.Inode(st.Ino); is || !known {
@@ -82,7 +90,7 @@ func (o *onlooker) unmapped() bool {
 		if err != nil || pid == os.Getpid() {
 			continue // which reads the file
 		}
-		if _, is, err := procfile.Mapped(pid, o.x.path); is || err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		if _, is, err := procfile.Mapped(pid, path); is || err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 			return false
 		}
 	}

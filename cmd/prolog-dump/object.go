@@ -174,7 +174,7 @@ func (s *settings) finder(
 			about[x.img] = x.subject
 			subjects[key] = x
 		}
-		if err := who.countFirst(ctx, x.subject, []*probe.Definition{def}); err != nil {
+		if err := who.countFirst(ctx, parts{{x: x.subject, defs: []*probe.Definition{def}}}); err != nil {
 			return instances.Subject{}, err
 		}
 		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil

@@ -35,6 +35,7 @@ the lines that trace would have printed. That needs neither the image nor privil
 		},
 	}
 	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable", "quiet", "verbose"})...)
+	s.severalImages(cmd)
 	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced")
 	_ = cmd.MarkFlagRequired("output")
 	traceFlags(cmd, &o)

@@ -26,6 +26,7 @@ import (
 
 // settings are the flags that commands share.
 type settings struct {
+	named   []named // the images of flags in their order, for verbs that take several
 	vmlinux string
 	exec    string
 	format  string

@@ -3,10 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/internal/inside"
-	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -30,13 +26,4 @@ func stacksOf(flag string, kernel bool) (tracer.Stacks, error) {
 		return 0, nil
 	}
 	return choose("stack", flag, []string{"kernel", "user", "both", stackHere}, []tracer.Stacks{tracer.StackKernel, tracer.StackUser, tracer.StackKernel | tracer.StackUser, here})
-}
-
-// names returns what finds the functions of stacks.
-func (x *subject) names(running *instances.Running) *stacks.Names {
-	o := stacks.Options{Images: []*dwarfloc.Image{x.img}}
-	if x.kernel && !inside.File(x.img).IsRelocatable() {
-		o.Kernel, o.Slide = x.img, running.Target().Slide
-	}
-	return stacks.New(o)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,6 +83,7 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 		},
 	}
 	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
+	s.severalImages(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, stack, comm, pid, tid, or names of arguments")
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
@@ -126,50 +128,45 @@ func (o *statOptions) histograms() error {
 	return nil
 }
 
-// stat counts the hits of definitions, which are all about one image.
+// stat counts the hits of definitions.
 func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statOptions, o *traceOptions) (err error) {
 	ctx := cmd.Context()
 	// Programs that may sleep read what is not resident, but take no stacks.
-	x, running, defs, err := s.ready(ctx, texts, command, !slices.Contains(what.By, "stack"), o)
+	parts, err := s.ready(ctx, texts, command, !slices.Contains(what.By, "stack"), o)
 	if err != nil {
 		return err
 	}
-	what.Stack, o.Stack = o.Stack, 0 // of a key, not of hits
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
-	plans, spans, err := x.planned(ctx, defs, o)
-	if err == nil {
-		err = o.who.checkSites(plans)
-	}
-	if err != nil {
+	if err := parts.plan(ctx, o); err != nil {
 		return err
 	}
-	what.Spans = spans
-	hitsOf := plans
-	if o.span {
-		hitsOf = nil
-	}
-	names := x.names(running)
+	names := parts.names()
 	defer func() { err = errors.Join(err, names.Close()) }()
 	what.StackText, what.CallerText = names.Text, names.CallerText
-	summary, err := tracer.OpenSummary(ctx, running, hitsOf, what.SummaryOptions, o.Options)
+	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what}
+	c.all, err = parts.summaries(ctx, what, o)
 	if o.who.fallBack(&o.Options, command, err) {
-		summary, err = tracer.OpenSummary(ctx, running, hitsOf, what.SummaryOptions, o.Options)
+		c.all, err = parts.summaries(ctx, what, o)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, summary.Close()) }()
+	defer func() { err = errors.Join(err, closeAll(c.all)) }()
 	s.reportCost(o.Cost)
-	onlooker := x.lookOn(command, &o.who)
+	for i, p := range parts {
+		if err := s.reportPart(p, c.all[i].Attachments); err != nil {
+			return err
+		}
+	}
+	onlooker := lookOn(parts, command, &o.who)
 	defer func() { err = errors.Join(err, onlooker.close()) }()
-	counting, stop, child, err := s.startTracing(ctx, x, plans, spans, summary.Attachments, &o.who, command)
+	counting, stop, child, err := s.start(ctx, &o.who, command)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	c := &counts{settings: s, w: cmd.OutOrStdout(), summary: summary, what: what}
 	if o.Cost != nil {
 		c.cost = o.Cost[1]
 	}
@@ -177,14 +174,44 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	if err != nil {
 		return err
 	}
-	not, err := summary.Unreported()
+	not, err := c.unreported()
 	if len(last) == 0 {
 		onlooker.nothing(s, &not, child.Ended())
 		not.Without = 0 // that is said
 	}
-	hits.PrintUncounted(s.reports(), &not, len(spans) > 0, o.Sample)
-	if why := unread(plans, last, &not); why != "" {
+	hits.PrintUncounted(s.reports(), &not, o.span, o.Sample)
+	if why := unread(parts.plans(), last, &not); why != "" {
 		terminal.Fprintf(s.reports(), "%s\n", why)
 	}
 	return errors.Join(err, child.Wait(ctx))
+}
+
+// summaries opens a summary for each image.
+func (all parts) summaries(ctx context.Context, what *statOptions, o *traceOptions) (out []*tracer.Summary, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(out))
+			out = nil
+		}
+	}()
+	for _, p := range all {
+		var cost [2]time.Duration
+		counted := what.SummaryOptions
+		counted.Stack, counted.Spans = p.stack, p.spans
+		plans := p.plans
+		if o.span {
+			plans = nil
+		}
+		s, err := tracer.OpenSummary(ctx, p.running, plans, counted, p.options(o, &cost))
+		if err != nil {
+			if len(all) > 1 {
+				err = fmt.Errorf("%s: %w", p.x.img.Path(), err)
+			}
+			return out, err
+		}
+		out = append(out, s)
+		o.addCost(cost)
+	}
+	what.Spans = all[0].spans // which says that rows are of runs
+	return out, nil
 }

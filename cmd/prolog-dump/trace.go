@@ -53,14 +53,16 @@ with its result and its duration; inlined bodies too.
 --format perfetto writes a file for https://ui.perfetto.dev and chrome://tracing, in
 which whole runs have their durations.
 
-Each definition is one argument here: quote it. With --object the programs of an
+Each definition is one argument here: quote it. With several images, -x and -k, also a
+kernel and programs, each definition is about the one before it; all hits are one stream. With --object the programs of an
 object file run instead, at the definitions that are their section names: hits for
 which a program returns something else than 0 are printed, and in the end its maps and
 variables, by their types. --set sets those before.`,
 		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
   sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
-  sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
+  sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server
+  sudo prolog-dump trace -x ./server 'handle req' -x libc.so.6 'write fd' -k vmlinux 'tcp_sendmsg size' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, command, err := o.who.words(cmd, args)
@@ -94,6 +96,7 @@ variables, by their types. --set sets those before.`,
 		},
 	}
 	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
+	s.severalImages(cmd)
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
@@ -133,37 +136,27 @@ type sink struct {
 	close func(recording.Totals) error // after the last one; or nil
 }
 
-// trace runs definitions, which are all about one image.
+// trace runs definitions.
 func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOptions, sink *sink) (err error) {
 	ctx := cmd.Context()
-	x, running, defs, err := s.ready(ctx, texts, words, true, o)
+	parts, err := s.ready(ctx, texts, words, true, o)
 	if err != nil {
 		return err
 	}
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
-	plans, spans, err := x.planned(ctx, defs, o)
-	if err == nil {
-		err = o.who.checkSites(plans)
-	}
-	if err != nil {
+	if err := parts.plan(ctx, o); err != nil {
 		return err
 	}
 	if sink.line != nil {
-		if err := sink.line.Check(argumentsOf(plans)); err != nil {
+		if err := sink.line.Check(argumentsOf(parts.plans())); err != nil {
 			return usagef("--line: %w", err)
 		}
 	}
-	open := func() (*tracer.Session, error) {
-		if o.span {
-			return tracer.OpenSpans(ctx, running, spans, o.Options)
-		}
-		return tracer.Open(ctx, running, plans, o.Options)
-	}
-	session, err := open()
+	sessions, err := parts.open(ctx, o)
 	if o.who.fallBack(&o.Options, words, err) {
-		session, err = open()
+		sessions, err = parts.open(ctx, o)
 	}
 	if err != nil {
 		return err
@@ -171,7 +164,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	s.reportCost(o.Cost)
 	var child *launch.Command
 	defer func() {
-		if err = errors.Join(err, session.Close()); err == nil {
+		if err = errors.Join(err, closeAll(sessions)); err == nil {
 			err = child.Wait(ctx)
 		}
 	}()
@@ -181,11 +174,11 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		}
 	}
 	var source recording.Source
-	if o.Stack != 0 {
-		source.Names = x.names(running)
+	if o.stack != "" {
+		source.Names = parts.names()
 		defer func() { err = errors.Join(err, source.Names.Close()) }()
 	}
-	child, totals, err := s.run(ctx, x, session, plans, spans, words, &o.who, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
+	child, totals, err := s.run(ctx, parts, sessions, words, &o.who, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
 	if err == nil && sink.close != nil {
 		err = sink.close(totals)
 	}
@@ -228,50 +221,6 @@ func argumentsOf(plans []*plan.Plan) (names []string) {
 		}
 	}
 	return names
-}
-
-// ready parses definitions, which are all about one image, opens it, finds where it runs, and completes the options by that. Paths are
-// those of the process that is traced, if it is one. Programs may sleep if sleep is set.
-func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool, o *traceOptions) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
-	if len(texts) == 0 {
-		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
-	}
-	for _, t := range texts {
-		def, err := s.parse(t)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		defs = append(defs, def)
-		if a, b := def.Options, defs[0].Options; a.Exec != b.Exec || a.Module != b.Module {
-			return nil, nil, nil, fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
-		}
-	}
-	if s.exec == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Exec == "" && defs[0].Options.Module == "" {
-		s.exec = s.programOf(ctx, defs, words)
-	}
-	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
-		return nil, nil, nil, err
-	}
-	// Found first: for another kernel all answers would be wrong.
-	if x, running, err = s.located(defs[0].Options, o.force, sleep, o.who.pid); err != nil {
-		return nil, nil, nil, err
-	}
-	at := running.Target()
-	if s.reads != "auto" {
-		at.Reads = x.options.Target.Reads
-	}
-	if s.doubt == "" {
-		x.options.Doubt = plan.DoubtMark // values are printed with the mark
-	}
-	x.options.Target, x.options.CountMissing, x.options.LargeRecords = at, true, true
-	if err := o.who.options(&o.Options, words); err != nil {
-		return nil, nil, nil, err
-	}
-	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
-		return nil, nil, nil, err
-	}
-	o.Progress = screen.Counting("attaching")
-	return x, running, defs, o.who.countFirst(ctx, x, defs)
 }
 
 // programOf returns the path of a command's program if a function of it is meant, and otherwise "": of the kernel then.
@@ -318,22 +267,24 @@ func (s *settings) located(o probe.Options, force, sleep bool, pid int) (x *subj
 	return x, running, err
 }
 
-// startTracing says where probes are, and starts the command, if there is one. The context that it returns ends with the command, or when
-// another bound is reached.
-func (s *settings) startTracing(
-	ctx context.Context, x *subject, plans []*plan.Plan, spans []*plan.Span, attached []*instances.Attachment, who *target, words []string,
-) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
+// reportPart says where the probes of one image are.
+func (s *settings) reportPart(p *part, attached []*instances.Attachment) error {
 	for i, a := range attached {
 		name := ""
-		if len(spans) > 0 {
-			if name = spans[i/2].Definition.String(); i%2 == 1 {
+		if len(p.spans) > 0 {
+			if name = p.spans[i/2].Definition.String(); i%2 == 1 {
 				name += ", where it ends"
 			}
 		}
-		if err := x.reportAttached(s.reports(), plans[i], name, a); err != nil {
-			return nil, nil, nil, err
+		if err := p.x.reportAttached(s.reports(), p.plans[i], name, a); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// start starts the command, if there is one. The context that it returns ends with the command, or when another bound is reached.
+func (s *settings) start(ctx context.Context, who *target, words []string) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
 	if tracing, stop, err = who.bounded(ctx); err != nil {
 		return nil, nil, nil, err
 	}
@@ -354,49 +305,37 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
-// planned returns the plans of definitions, and if whole runs are meant, the spans that they are of.
-func (x *subject) planned(ctx context.Context, defs []*probe.Definition, o *traceOptions) (plans []*plan.Plan, spans []*plan.Span, err error) {
-	if !o.span {
-		plans, err = plansOf(ctx, x.img, defs, x.options)
-		return plans, nil, err
-	}
-	o.Cost = new([2]time.Duration)
-	for _, def := range defs {
-		p, err := plan.NewSpan(ctx, x.img, def, x.options)
-		if err != nil {
-			return nil, nil, err
-		}
-		spans, plans = append(spans, p), append(plans, p.Begin, p.End)
-	}
-	return plans, spans, nil
-}
-
 // reportCost says what probes add to the duration of a run, if it is known.
 func (s *settings) reportCost(c *[2]time.Duration) {
 	if c == nil || c[1] == 0 {
 		return
 	}
-	text := hits.TimeText(c[1])
-	if least := hits.TimeText(c[0]); least != text {
-		text = least + " to " + text
+	text := "about " + hits.TimeText(c[1])
+	if least := hits.TimeText(c[0]); least != hits.TimeText(c[1]) {
+		text = "from " + least + " to " + text
 	}
-	terminal.Fprintf(s.reports(), "the probes add about %s to each run\n", text)
+	terminal.Fprintf(s.reports(), "the probes add %s to each run\n", text)
 }
 
 var errEnough = errors.New("as many hits as were wanted")
 
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, spans []*plan.Span, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
-	onlooker := x.lookOn(words, who)
-	tracing, stop, child, err := s.startTracing(ctx, x, plans, spans, session.Attachments, who, words)
+func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Session, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
+	for i, p := range parts {
+		if err := s.reportPart(p, sessions[i].Attachments); err != nil {
+			return nil, totals, err
+		}
+	}
+	onlooker := lookOn(parts, words, who)
+	defer func() { err = errors.Join(err, onlooker.close()) }()
+	tracing, stop, child, err := s.start(ctx, who, words)
 	if err != nil {
 		return nil, totals, err
 	}
 	defer stop()
-	defer func() { err = errors.Join(err, onlooker.close()) }()
 	seen, unread := 0, 0
-	err = session.Run(tracing, func(h *tracer.Hit) error {
+	err = sessions[0].Run(tracing, func(h *tracer.Hit) error {
 		seen++
 		for i := range h.Values {
 			if v := &h.Values[i]; v.Lost && v.Fetched() {
@@ -411,14 +350,14 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	not, notErr := session.Unreported()
+	not, notErr := sessions[0].Unreported()
 	totals.Lost, totals.Limited, totals.Missing, totals.Unpaired = not.Lost, not.Limited, not.Missing, not.Unpaired
 	hits.PrintTotals(s.reports(), seen, &totals)
 	if seen == 0 {
 		onlooker.nothing(s, &not, child.Ended())
 	}
 	if unread > 0 {
-		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(plans[0].Target))
+		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(parts[0].plans[0].Target))
 	}
 	return child, totals, errors.Join(err, notErr)
 }

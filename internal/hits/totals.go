@@ -18,6 +18,19 @@ func PrintTotals(w io.Writer, hits int, t *recording.Totals) {
 	terminal.Fprintf(w, "%s, %d lost%s%s%s\n", screen.Count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
 }
 
+// Add adds what another image's summary left out.
+func Add(to, u *tracer.Unreported) {
+	to.Limited += u.Limited
+	to.Missing += u.Missing
+	to.Overflow += u.Overflow
+	to.Excluded += u.Excluded
+	to.Without += u.Without
+	to.Ends += u.Ends
+	to.Begins += u.Begins
+	to.Open += u.Open
+	to.Full += u.Full
+}
+
 // Nothing is what is known of why there was no hit.
 type Nothing struct {
 	Not      *tracer.Unreported

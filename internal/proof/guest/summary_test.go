@@ -8,8 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 )
 
-// summaryCommands are commands that count in a kernel, and take its stacks. The task makes one call
-// ioctl(fd, 18193, 4660).
+// summaryCommands are commands that count in a kernel, hits and whole runs, take its stacks, and trace it together with a program. The task
+// makes one call ioctl(fd, 18193, 4660).
 func summaryCommands(tool, image string) [][]string {
 	run := func(args ...string) []string {
 		return append(append([]string{tool}, args...), "--", "/init", guest.Calls)
@@ -17,6 +17,8 @@ func summaryCommands(tool, image string) [][]string {
 	return [][]string{
 		run("stat", "--no-cache", "-k", image, "module=tun;tun_chr_ioctl cmd arg", "--by", "cmd,comm", "--sum", "arg", "--hist", "arg"),
 		run("trace", "--no-cache", "-k", image, "--stack=both", "do_sys_openat2 dfd"),
+		run("stat", "--no-cache", "-k", image, "--span", "module=tun;tun_chr_ioctl cmd", "--by", "cmd", "--if", "$duration < 100s && cmd == 18193"),
+		{tool, "trace", "--no-cache", "-x", tool, "main.main", "-k", image, "do_sys_openat2 dfd", "--", tool, "--version"},
 	}
 }
 
@@ -26,11 +28,14 @@ var (
 	kernelLine = regexp.MustCompile(`(?m)^        do_syscall_64(\+0x[0-9a-f]+| inlined) at \S+:\d+ \[kernel\]$|^        el0_svc\S* at \S+:\d+ \[kernel\]$`)
 	// The process may have ended before its mappings were read.
 	userLine = regexp.MustCompile(`(?m)^        (0x[0-9a-f]+|.* \[init\])$`)
+	runRow   = regexp.MustCompile(`(?m)^ +1( +[0-9.]+(ns|µs|ms|s)){4} +18193$`)
+	// The loader opens files before main, and main opens more.
+	together = regexp.MustCompile(`(?ms)^ *\d+\.\d{6}  prolog-dump +\d+  main\.main$.*^ *\d+\.\d{6}  prolog-dump +\d+  do_sys_openat2  dfd=`)
 )
 
 func checkSummaries(t *testing.T, outputs []guest.Output) {
 	t.Helper()
-	for i, want := range [][]*regexp.Regexp{{ioctlRow}, {firstLine, kernelLine, userLine}} {
+	for i, want := range [][]*regexp.Regexp{{ioctlRow}, {firstLine, kernelLine, userLine}, {runRow}, {together}} {
 		o := &outputs[i]
 		t.Logf("%s%s", o.Err, o.Out[:min(len(o.Out), 3000)])
 		for _, w := range want {

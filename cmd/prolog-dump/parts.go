@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/stacks"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// part is the definitions about one image, and where that runs.
+type part struct {
+	x       *subject
+	running *instances.Running
+	defs    []*probe.Definition
+	plans   []*plan.Plan
+	spans   []*plan.Span // of whole runs, of which plans are
+	stack   tracer.Stacks
+}
+
+type parts []*part
+
+// named is an image that a flag names.
+type named struct {
+	exec, vmlinux string
+	before        int // so many definitions are before it
+}
+
+func (n named) String() string {
+	if n.exec != "" {
+		return "-x " + n.exec
+	}
+	return "-k " + n.vmlinux
+}
+
+// imageFlag is -x or -k of verbs that take several images.
+type imageFlag struct {
+	s    *settings
+	args *pflag.FlagSet
+	to   *string
+}
+
+func (f imageFlag) String() string { return *f.to }
+func (f imageFlag) Type() string   { return "string" }
+
+func (f imageFlag) Set(text string) error {
+	*f.to = text
+	n := named{before: f.args.NArg()}
+	if f.to == &f.s.exec {
+		n.exec = text
+	} else {
+		n.vmlinux = text
+	}
+	f.s.named = append(f.s.named, n)
+	return nil
+}
+
+// severalImages makes -x and -k of a verb name the images of the definitions after them.
+func (s *settings) severalImages(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Lookup("exec").Value = imageFlag{s, f, &s.exec}
+	f.Lookup("vmlinux").Value = imageFlag{s, f, &s.vmlinux}
+}
+
+// group returns for each definition which flag names its image: that before it, or the only one.
+func (s *settings) group(texts []string) ([]named, error) {
+	out := make([]named, len(texts))
+	used := make([]bool, len(s.named))
+	for i, text := range texts {
+		at := -1
+		for k := range s.named {
+			if s.named[k].before <= i || len(s.named) == 1 {
+				at = k
+			}
+		}
+		switch {
+		case at >= 0:
+			out[i], used[at] = s.named[at], true
+		case len(s.named) > 0:
+			return nil, usagef("%q: with several images definitions belong to the one before them, and there is none", text)
+		}
+	}
+	if k := slices.Index(used, false); k >= 0 && len(texts) > 0 {
+		return nil, usagef("%v: there is no definition after it: with several images definitions belong to the one before them", s.named[k])
+	}
+	return out, nil
+}
+
+// ready parses definitions, opens their images, finds where they run, and completes the options by that. Paths are
+// those of the process that is traced, if it is one. Programs may sleep if sleep is set.
+func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool, o *traceOptions) (out parts, err error) {
+	if len(texts) == 0 {
+		return nil, errors.New("no definition; one looks like 'vfs_read file count'")
+	}
+	images, err := s.group(texts)
+	if err != nil {
+		return nil, err
+	}
+	type key struct{ exec, vmlinux, ownExec, module string }
+	known := make(map[key]int)
+	var keys []key
+	var defs [][]*probe.Definition
+	for i, t := range texts {
+		def, err := s.parse(t)
+		if err != nil {
+			return nil, err
+		}
+		k := key{images[i].exec, images[i].vmlinux, def.Options.Exec, def.Options.Module}
+		at, is := known[k]
+		if !is {
+			at = len(keys)
+			known[k], keys, defs = at, append(keys, k), append(defs, nil)
+		}
+		defs[at] = append(defs[at], def)
+	}
+	for i, k := range keys {
+		s.exec, s.vmlinux = k.exec, k.vmlinux
+		p, err := s.part(ctx, defs[i], words, sleep, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	if err := o.who.options(&o.Options, words); err != nil {
+		return nil, err
+	}
+	o.Progress = screen.Counting("attaching")
+	return out, o.who.countFirst(ctx, out)
+}
+
+// part opens the image of definitions and finds where it runs.
+func (s *settings) part(ctx context.Context, defs []*probe.Definition, words []string, sleep bool, o *traceOptions) (p *part, err error) {
+	if s.exec == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Exec == "" && defs[0].Options.Module == "" {
+		s.exec = s.programOf(ctx, defs, words)
+	}
+	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
+		return nil, err
+	}
+	p = &part{defs: defs}
+	// Found first: for another kernel all answers would be wrong.
+	if p.x, p.running, err = s.located(defs[0].Options, o.force, sleep, o.who.pid); err != nil {
+		return nil, err
+	}
+	x, at := p.x, p.running.Target()
+	if s.reads != "auto" {
+		at.Reads = x.options.Target.Reads
+	}
+	if s.doubt == "" {
+		x.options.Doubt = plan.DoubtMark // values are printed with the mark
+	}
+	x.options.Target, x.options.CountMissing, x.options.LargeRecords = at, true, true
+	p.stack, err = stacksOf(o.stack, x.kernel)
+	return p, err
+}
+
+// plan makes the plans of all definitions.
+func (all parts) plan(ctx context.Context, o *traceOptions) (err error) {
+	if o.span {
+		o.Cost = new([2]time.Duration)
+	}
+	for _, p := range all {
+		for _, def := range p.defs {
+			if !o.span {
+				one, err := plan.New(ctx, p.x.img, def, p.x.options)
+				if err != nil {
+					return err
+				}
+				p.plans = append(p.plans, one)
+				continue
+			}
+			span, err := plan.NewSpan(ctx, p.x.img, def, p.x.options)
+			if err != nil {
+				return err
+			}
+			p.spans, p.plans = append(p.spans, span), append(p.plans, span.Begin, span.End)
+		}
+	}
+	return o.who.checkSites(all.plans())
+}
+
+// plans returns all plans.
+func (all parts) plans() (out []*plan.Plan) {
+	for _, p := range all {
+		out = append(out, p.plans...)
+	}
+	return out
+}
+
+// options returns the options for one image: each session gets its own, since opening one changes them.
+func (p *part) options(o *traceOptions, cost *[2]time.Duration) tracer.Options {
+	own := o.Options
+	if own.Cost != nil {
+		own.Cost = cost
+	}
+	return own
+}
+
+// addCost makes the cost of all images the least and the most of each.
+func (o *traceOptions) addCost(c [2]time.Duration) {
+	if o.Cost == nil || c[1] == 0 {
+		return
+	}
+	if o.Cost[0] == 0 || c[0] < o.Cost[0] {
+		o.Cost[0] = c[0]
+	}
+	o.Cost[1] = max(o.Cost[1], c[1])
+}
+
+// open opens a session for each image, which are one stream: that of the first.
+func (all parts) open(ctx context.Context, o *traceOptions) (sessions []*tracer.Session, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(sessions))
+			sessions = nil
+		}
+	}()
+	for _, p := range all {
+		var cost [2]time.Duration
+		own := p.options(o, &cost)
+		own.Stack = p.stack
+		if len(sessions) > 0 {
+			own.With = sessions[0]
+		}
+		var s *tracer.Session
+		if o.span {
+			s, err = tracer.OpenSpans(ctx, p.running, p.spans, own)
+		} else {
+			s, err = tracer.Open(ctx, p.running, p.plans, own)
+		}
+		if err != nil {
+			if len(all) > 1 {
+				err = fmt.Errorf("%s: %w", p.x.img.Path(), err)
+			}
+			return sessions, err
+		}
+		sessions = append(sessions, s)
+		o.addCost(cost)
+	}
+	return sessions, nil
+}
+
+// closeAll closes sessions, the first one last.
+func closeAll[T interface{ Close() error }](list []T) error {
+	var errs []error
+	for _, x := range slices.Backward(list) {
+		errs = append(errs, x.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// names returns what finds the functions of stacks.
+func (all parts) names() *stacks.Names {
+	var o stacks.Options
+	for _, p := range all {
+		o.Images = append(o.Images, p.x.img)
+		if p.x.kernel && !inside.File(p.x.img).IsRelocatable() {
+			o.Kernel, o.Slide = p.x.img, p.running.Target().Slide
+		}
+	}
+	return stacks.New(o)
+}
