@@ -94,16 +94,18 @@ func (s *Session) report(a *arch.Arch, recordSize, stack int, who processes, coo
 }
 
 // filter jumps to a label for hits that are not reported: those by process self, if it is not nil, or reporting one
-// would cause the next, if only is not nil, those by other processes, and those beyond the limits. stack is how many bytes
+// would cause the next, those by other processes than only, if there are any, or outside of all groups, if there are any, and those beyond the limits. stack is how many bytes
 // of the stack are in use.
 func (who processes) filter(stack int, exit string) asm.Instructions {
 	var insns asm.Instructions
 	if who.self != nil {
 		insns = append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
 	}
-	if who.only != nil {
-		insns = append(insns, who.only.load(stack)...)
-		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
+	if len(who.only) > 0 {
+		insns = append(insns, oneOf(who.only, stack, exit)...)
+	}
+	if len(who.groups) > 0 {
+		insns = append(insns, inGroups(who.groups, exit)...)
 	}
 	if who.tree != nil {
 		insns = append(insns, who.tree.filter(stack, exit)...)

@@ -59,6 +59,11 @@ type Options struct {
 	// PID, if not 0, is the only process whose hits are reported, by its ID in the PID
 	// namespace of this process.
 	PID int
+	// PIDs, if there are any, are more such processes: hits of PID and of these are reported.
+	PIDs []int
+	// Groups, if there are any, are directories of control groups (version 2): hits are reported of processes that are in one of them or
+	// below, also of those that begin later. PID and PIDs exclude all others still.
+	Groups []string
 	// Descendants extends PID to the processes that descend from it, whenever they began: its children,
 	// theirs, and so on. A process whose parents have ended no longer descends from PID, unless that is a
 	// subreaper (prctl(2), PR_SET_CHILD_SUBREAPER). With the ID of this process, which is never reported
@@ -349,16 +354,24 @@ func (o *Options) buffer() (uint32, error) {
 // processes are the processes that programs compare the current one with, and how many of their
 // hits are let through.
 type processes struct {
-	self, only *process
-	tree       *tree
-	limits     *limits
+	self   *process
+	only   []*process // if there are any
+	groups []uint64   // if there are any
+	tree   *tree
+	limits *limits
 }
 
 func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	if who.self, err = thisProcess(); err != nil {
 		return who, err
 	}
+	if who.groups, err = findGroups(o.Groups); err != nil {
+		return who, err
+	}
 	if o.Descendants {
+		if len(o.PIDs) > 0 {
+			return who, errors.New("the descendants of several processes: they are known of one")
+		}
 		if who.tree, err = findTree(o.PID); err != nil {
 			return who, err
 		}
@@ -366,12 +379,20 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 		return who, nil
 	}
 	// A uprobe is made for one process, a kprobe is not.
-	if r != nil && o.PID != 0 && (o.inProgram || !r.Target().UserSpace()) {
-		if who.only, err = findProcess(o.PID); err != nil {
+	if r == nil || o.PID == 0 && len(o.PIDs) == 0 || len(o.PIDs) == 0 && r.Target().UserSpace() && !o.inProgram {
+		return who, nil
+	}
+	for _, pid := range append([]int{o.PID}, o.PIDs...) {
+		if pid == 0 {
+			continue
+		}
+		p, err := findProcess(pid)
+		if err != nil {
 			return who, err
 		}
-		o.PID = 0
+		who.only = append(who.only, p)
 	}
+	o.PID = 0
 	return who, nil
 }
 

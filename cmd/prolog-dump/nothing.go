@@ -77,7 +77,9 @@ func (o *onlooker) unmapped(path string) bool {
 	var all []string
 	switch {
 	case o.who.pid != 0:
-		all = []string{strconv.Itoa(o.who.pid)}
+		for _, pid := range o.who.pids {
+			all = append(all, strconv.Itoa(pid))
+		}
 	case o.command != "" && !o.who.all: // they have all begun meanwhile
 	default:
 		var err error

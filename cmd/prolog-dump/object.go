@@ -168,7 +168,11 @@ func (s *settings) finder(
 		x, known := subjects[key]
 		if !known {
 			var err error
-			if x.subject, x.running, err = s.located(def.Options, force, false, who.pid); err != nil {
+			own := def.Options
+			if own.Exec, err = procfile.Path(who.pid, own.Exec); err != nil {
+				return instances.Subject{}, err
+			}
+			if x.subject, x.running, err = s.located(own, force, false, who.pids); err != nil {
 				return instances.Subject{}, err
 			}
 			about[x.img] = x.subject

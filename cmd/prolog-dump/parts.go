@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 		return nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
 	images, err := s.group(texts)
+	if err == nil {
+		err = o.who.findGroups()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +118,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	var defs [][]*probe.Definition
 	for i, t := range texts {
 		def, err := s.parse(t)
+		if err == nil {
+			err = o.who.restrict(def)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -125,13 +132,24 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 		}
 		defs[at] = append(defs[at], def)
 	}
+	pids, err := o.who.processes()
+	if err != nil {
+		return nil, err
+	}
 	for i, k := range keys {
 		s.exec, s.vmlinux = k.exec, k.vmlinux
-		p, err := s.part(ctx, defs[i], words, sleep, o)
+		files, err := s.files(ctx, pids, defs[i], words)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p)
+		for _, f := range files {
+			s.exec = f
+			p, err := s.part(defs[i], sleep, o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, p)
+		}
 	}
 	if err := o.who.options(&o.Options, words); err != nil {
 		return nil, err
@@ -140,17 +158,28 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	return out, o.who.countFirst(ctx, out)
 }
 
+// files returns the paths of the programs or libraries that are meant: with "" it is no such file. Several processes, of several containers,
+// can have files of a name that are not the same.
+func (s *settings) files(ctx context.Context, pids []int, defs []*probe.Definition, words []string) ([]string, error) {
+	name := cmp.Or(defs[0].Options.Exec, s.exec)
+	if name == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Module == "" {
+		name = s.programOf(ctx, defs, words)
+	}
+	if name == "" {
+		return []string{""}, nil
+	}
+	return procfile.Paths(pids, name)
+}
+
 // part opens the image of definitions and finds where it runs.
-func (s *settings) part(ctx context.Context, defs []*probe.Definition, words []string, sleep bool, o *traceOptions) (p *part, err error) {
-	if s.exec == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Exec == "" && defs[0].Options.Module == "" {
-		s.exec = s.programOf(ctx, defs, words)
-	}
-	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
-		return nil, err
-	}
+func (s *settings) part(defs []*probe.Definition, sleep bool, o *traceOptions) (p *part, err error) {
 	p = &part{defs: defs}
+	own := defs[0].Options
+	if s.exec != "" {
+		own.Exec = "" // which that is
+	}
 	// Found first: for another kernel all answers would be wrong.
-	if p.x, p.running, err = s.located(defs[0].Options, o.force, sleep, o.who.pid); err != nil {
+	if p.x, p.running, err = s.located(own, o.force, sleep, o.who.pids); err != nil {
 		return nil, err
 	}
 	x, at := p.x, p.running.Target()

@@ -80,7 +80,7 @@ func TestPathOf(t *testing.T) {
 	dir := t.TempDir()
 	waiter(t, filepath.Join(dir, "program"))
 	inner := filepath.Join(dir, "inner")
-	for _, d := range []string{"inner/sub", "jail/sub"} {
+	for _, d := range []string{"inner/sub", "jail/sub", "jail/usr/bin"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -100,6 +100,9 @@ ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
 	inJail.SysProcAttr = &syscall.SysProcAttr{Chroot: jail}
 	if out, err := exec.Command("sh", "-c", fmt.Sprintf(links, jail, filepath.Join(dir, "program"), "")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Link(filepath.Join(jail, "own"), filepath.Join(jail, "usr/bin/tool")); err != nil {
+		t.Fatal(err)
 	}
 	script := "mount -t tmpfs none %[1]s && " + links + "exec %[1]s/own"
 	inNamespace := exec.Command("sh", "-c", fmt.Sprintf(script, inner, filepath.Join(dir, "program"), inner))
@@ -129,8 +132,26 @@ ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
 					t.Errorf("%s: %s, %v", path, got, err)
 				}
 			}
-			if got, err := procfile.Path(x.c.Process.Pid, "own"); err == nil || !strings.Contains(err.Error(), "name the file by its whole path there") {
+			if got, err := procfile.Path(x.c.Process.Pid, "sub/own"); err == nil || !strings.Contains(err.Error(), "name the file by its whole path there") {
 				t.Errorf("%s, %v", got, err)
+			}
+			if got, err := procfile.Path(x.c.Process.Pid, "nowhere"); err == nil || !strings.Contains(err.Error(), "has mapped no file nowhere") {
+				t.Errorf("%s, %v", got, err)
+			}
+			// A name is that of what it has mapped, or of a program there.
+			names := []string{"own"}
+			if x.root == "" {
+				names = append(names, "tool")
+			}
+			for _, name := range names {
+				all, err := procfile.Paths([]int{x.c.Process.Pid, x.c.Process.Pid, os.Getpid()}, name)
+				if err != nil || len(all) != 1 {
+					t.Errorf("%s: %q, %v", name, all, err)
+					continue
+				}
+				if is, err := os.Stat(all[0]); err != nil || !os.SameFile(is, want) {
+					t.Errorf("%s: %s is another file; %v", name, all[0], err)
+				}
 			}
 			exe := fmt.Sprintf("/proc/%d/exe", x.c.Process.Pid)
 			if got, err := procfile.Path(x.c.Process.Pid, exe); got != exe {

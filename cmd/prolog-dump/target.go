@@ -6,32 +6,47 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/shell"
 
+	"github.com/bpfprologue/bpfprologue/internal/containers"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 // target selects the processes to trace, and when to stop.
 type target struct {
-	command  string
-	all      bool
-	pid      int
-	duration time.Duration
-	maxHits  int
-	maxSites int // 0: any number
+	command        string
+	all            bool
+	pids           []int
+	pid            int // the first one, whose files are meant; or 0
+	comm           string
+	user           string
+	groups         []string // directories of control groups
+	container, pod texts
+	duration       time.Duration
+	maxHits        int
+	maxSites       int // 0: any number
 }
 
 func (h *target) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVarP(&h.pid, "pid", "p", 0, "trace one process, until it ends; a path that -x names is that process's")
+	f.IntSliceVarP(&h.pids, "pid", "p", nil, "trace a process, until it ends; may be repeated; a path that -x names is the first one's")
+	f.StringVar(&h.comm, "comm", "", "trace tasks whose names match a pattern")
+	f.StringVar(&h.user, "uid", "", "trace tasks of a user, by number or name")
+	f.Var((*texts)(&h.groups), "cgroup", "trace what is in a control group (version 2) or below, by its directory, also what begins later; may be repeated")
+	f.Var(&h.container, "container", "trace a container, by its ID or name, as --cgroup; a name or path that -x names is the container's; may be repeated")
+	f.Var(&h.pod, "pod", "trace a pod, as NAMESPACE/NAME; as --container")
 	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
 	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
 	f.IntVar(&h.maxSites, "max-sites", usualMaxSites, "trace no definitions with more sites than this; 0: any number")
@@ -44,8 +59,13 @@ func (h *target) words(cmd *cobra.Command, args []string) (rest, command []strin
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		rest, command = args[:n], args[n:]
 	}
-	if cmd.Flags().Changed("pid") && h.pid <= 0 {
-		return nil, nil, usagef("--pid %d: no process has that number; --all traces all", h.pid)
+	for _, pid := range h.pids {
+		if pid <= 0 {
+			return nil, nil, usagef("--pid %d: no process has that number; --all traces all", pid)
+		}
+	}
+	if len(h.pids) > 0 {
+		h.pid = h.pids[0]
 	}
 	if h.maxSites < 0 {
 		return nil, nil, usagef("--max-sites %d: it is not negative", h.maxSites)
@@ -62,16 +82,25 @@ func (h *target) words(cmd *cobra.Command, args []string) (rest, command []strin
 	return rest, command, nil
 }
 
+// simple reports whether one process at most is chosen, and nothing else.
+func (h *target) simple() bool {
+	return len(h.pids) < 2 && h.comm == "" && h.user == "" && len(h.groups)+len(h.container)+len(h.pod) == 0
+}
+
 // options sets whose hits a session reports: those of a process, those of the command and of all that it
 // starts, or all.
 func (h *target) options(o *tracer.Options, command []string) error {
 	switch {
 	case h.all && h.pid != 0:
 		return errors.New("--all and --pid exclude each other")
+	case h.all && len(h.groups) > 0:
+		return errors.New("--all excludes --cgroup, --container and --pod")
 	case h.duration < 0 || h.maxHits < 0:
 		return errors.New("--duration and --max-hits are not negative")
 	case h.pid != 0:
-		o.PID = h.pid
+		o.PID, o.PIDs, o.Groups = h.pid, h.pids[1:], h.groups
+	case len(h.groups) > 0:
+		o.Groups = h.groups
 	case len(command) > 0 && !h.all:
 		if err := launch.Adopt(); err != nil {
 			return err
@@ -98,34 +127,111 @@ func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFu
 	if h.duration > 0 {
 		time.AfterFunc(h.duration, stop)
 	}
-	if h.pid != 0 {
-		fd, err := unix.PidfdOpen(h.pid, 0)
+	var processes []*os.File
+	for _, pid := range h.pids {
+		fd, err := unix.PidfdOpen(pid, 0)
 		if errors.Is(err, unix.ESRCH) {
-			stop() // it was there when the session began, and has ended since
-			return ctx, stop, nil
+			continue // it was there when the session began, and has ended since
 		}
 		if err != nil {
 			stop()
-			return nil, nil, fmt.Errorf("process %d: %w", h.pid, err)
+			return nil, nil, errors.Join(fmt.Errorf("process %d: %w", pid, err), closeAll(processes))
 		}
-		process := os.NewFile(uintptr(fd), "pidfd")
+		processes = append(processes, os.NewFile(uintptr(fd), "pidfd"))
+	}
+	if h.pid != 0 {
 		go func() {
-			defer process.Close()
-			for {
-				// Readable when the process has ended. It is asked again now and then, so that this
-				// goroutine does not outlive the context by much.
-				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
-				if ctx.Err() != nil {
-					return
-				}
-				if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-					stop()
-					return
-				}
+			for _, p := range processes { // until the last one has ended
+				waitFor(ctx, p)
+				_ = p.Close()
 			}
+			stop()
 		}()
 	}
 	return ctx, stop, nil
+}
+
+// waitFor waits until a process, or the context, has ended.
+func waitFor(ctx context.Context, pidfd *os.File) {
+	for ctx.Err() == nil {
+		// Readable when the process has ended. It is asked again now and then, so that this does not outlive the context by much.
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}, 200)
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// findGroups finds the control groups of containers and pods.
+func (h *target) findGroups() error {
+	if len(h.container)+len(h.pod) == 0 {
+		return nil
+	}
+	host, err := containers.This()
+	if err != nil {
+		return err
+	}
+	for _, name := range h.container {
+		group, err := host.Container(name)
+		if err != nil {
+			return err
+		}
+		h.groups = append(h.groups, group)
+	}
+	for _, name := range h.pod {
+		groups, err := host.Pod(name)
+		if err != nil {
+			return err
+		}
+		h.groups = append(h.groups, groups...)
+	}
+	h.container, h.pod = nil, nil
+	return nil
+}
+
+// processes returns the processes whose files are meant: those that are named, or those in control groups.
+func (h *target) processes() (pids []int, err error) {
+	if h.pid != 0 {
+		return []int{h.pid}, nil
+	}
+	for _, g := range h.groups {
+		more, err := containers.Processes(g)
+		if err != nil {
+			return nil, fmt.Errorf("control group %s: %w", g, err)
+		}
+		pids = append(pids, more...)
+	}
+	return pids, nil
+}
+
+// restrict adds to a definition's condition whose hits are meant.
+func (h *target) restrict(def *probe.Definition) error {
+	add := func(op string, kind syntax.ExprKind, name string, b syntax.Expr) {
+		e := &syntax.Expr{Kind: syntax.KindBinary, Name: op, A: &syntax.Expr{Kind: kind, Name: name}, B: &b}
+		if def.Options.If != nil {
+			e = &syntax.Expr{Kind: syntax.KindBinary, Name: "&&", A: e, B: def.Options.If}
+		}
+		def.Options.If = e
+	}
+	if h.comm != "" {
+		add("~", syntax.KindComm, "", syntax.Expr{Kind: syntax.KindString, Name: h.comm})
+	}
+	if h.user != "" {
+		number := h.user
+		if _, err := strconv.ParseUint(number, 10, 32); err != nil {
+			u, err := user.Lookup(h.user)
+			if err != nil {
+				return usagef("--uid %s: %w", h.user, err)
+			}
+			number = u.Uid
+		}
+		n, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return usagef("--uid %s: %w", h.user, err)
+		}
+		add("==", syntax.KindTask, "uid", syntax.Expr{Kind: syntax.KindNumber, Name: number, Number: n})
+	}
+	return nil
 }
 
 // checkMapped says it if a process does not map a file. If it maps one that was there before, that is an error unless force is set:

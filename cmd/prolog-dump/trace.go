@@ -16,7 +16,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
-	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -76,6 +75,8 @@ variables, by their types. --set sets those before.`,
 				return s.replay(cmd.OutOrStdout(), input, &o)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
+			case object.object != "" && !o.who.simple():
+				return usagef("--object takes one --pid, and no --comm, --uid, --cgroup, --container or --pod")
 			case object.object != "":
 				object.traceOptions = o
 				return s.runObject(cmd, &object, command)
@@ -250,15 +251,15 @@ func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, comm
 	return ""
 }
 
-// located opens the image of a definition, and finds where it runs. Paths are those of a process, unless pid is 0.
-func (s *settings) located(o probe.Options, force, sleep bool, pid int) (x *subject, running *instances.Running, err error) {
-	if o.Exec, err = procfile.Path(pid, o.Exec); err != nil {
-		return nil, nil, err
-	}
+// located opens the image of a definition, and finds where it runs. Paths are those of a process, unless there are none.
+func (s *settings) located(o probe.Options, force, sleep bool, pids []int) (x *subject, running *instances.Running, err error) {
 	if x, err = s.subject(&o); err != nil {
 		return nil, nil, err
 	}
-	if pid != 0 && !x.kernel {
+	for _, pid := range pids {
+		if x.kernel {
+			break
+		}
 		if err := s.checkMapped(pid, x.path, force); err != nil {
 			return nil, nil, err
 		}
@@ -292,17 +293,6 @@ func (s *settings) start(ctx context.Context, who *target, words []string) (trac
 		stop()
 	}
 	return tracing, stop, child, err
-}
-
-func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o plan.Options) ([]*plan.Plan, error) {
-	plans := make([]*plan.Plan, len(defs))
-	for i, def := range defs {
-		var err error
-		if plans[i], err = plan.New(ctx, img, def, o); err != nil {
-			return nil, err
-		}
-	}
-	return plans, nil
 }
 
 // reportCost says what probes add to the duration of a run, if it is known.

@@ -40,6 +40,39 @@ func Find(pid int, name string) (string, error) {
 	return name, nil
 }
 
+// programDirs are where programs are, if nobody says it (PATH of a shell).
+var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// findThere returns the path that a program or library has to a process with another root, by its name: one that the process has mapped, or else
+// where the shell and the loader look there.
+func findThere(root string, pid int, name string) (string, error) {
+	path, err := mapped(pid, name)
+	if err == nil {
+		return path, nil
+	}
+	for _, dir := range programDirs {
+		if at, inErr := inRoot(root, dir+"/"+name); inErr == nil {
+			if st, statErr := os.Stat(at); statErr == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+				return dir + "/" + name, nil
+			}
+		}
+	}
+	cache, cacheErr := inRoot(root, "/etc/ld.so.cache")
+	if cacheErr != nil {
+		return "", err
+	}
+	table, cacheErr := os.ReadFile(cache)
+	if cacheErr != nil {
+		return "", err
+	}
+	for _, path := range libraries(table, name) {
+		if at, inErr := inRoot(root, path); inErr == nil && own(at) {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
 // mapped returns the path of a file of a name that a process has mapped.
 func mapped(pid int, name string) (string, error) {
 	maps, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,10 +29,46 @@ func Path(pid int, path string) (string, error) {
 	if same || err != nil || strings.HasPrefix(path, dir+"/") {
 		return Find(pid, path)
 	}
+	if !strings.Contains(path, "/") {
+		there, err := findThere(dir+"/root", pid, path)
+		if err != nil {
+			return "", err
+		}
+		path = there
+	}
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s: process %d has file systems of its own: name the file by its whole path there", path, pid)
 	}
 	return inRoot(dir+"/root", path)
+}
+
+// Paths returns the paths of all distinct files that a path, or a name, is to some processes: those of several containers differ.
+// Processes that have no such file do not count, if another one has it. Without processes it is what it is to this one.
+func Paths(pids []int, path string) (out []string, err error) {
+	if len(pids) == 0 {
+		one, err := Path(0, path)
+		return []string{one}, err
+	}
+	var errs []error
+	var known []os.FileInfo
+	for _, pid := range pids {
+		one, err := Path(pid, path)
+		var st os.FileInfo
+		if err == nil {
+			st, err = os.Stat(one)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !slices.ContainsFunc(known, func(k os.FileInfo) bool { return os.SameFile(k, st) }) {
+			known, out = append(known, st), append(out, one)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errs[0]
+	}
+	return out, nil
 }
 
 // sameRoot reports whether a process, by its directory in /proc, sees the same files as this one.

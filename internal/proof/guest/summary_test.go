@@ -29,8 +29,8 @@ var (
 	// The process may have ended before its mappings were read.
 	userLine = regexp.MustCompile(`(?m)^        (0x[0-9a-f]+|.* \[init\])$`)
 	runRow   = regexp.MustCompile(`(?m)^ +1( +[0-9.]+(ns|µs|ms|s)){4} +18193$`)
-	// The loader opens files before main, and main opens more.
-	together = regexp.MustCompile(`(?ms)^ *\d+\.\d{6}  prolog-dump +\d+  main\.main$.*^ *\d+\.\d{6}  prolog-dump +\d+  do_sys_openat2  dfd=`)
+	// Go's runtime opens files before main.
+	together = regexp.MustCompile(`(?ms)^ *\d+\.\d{6}  prolog-dump +\d+  do_sys_openat2  dfd=-100$.*^ *\d+\.\d{6}  prolog-dump +\d+  main\.main\b`)
 )
 
 func checkSummaries(t *testing.T, outputs []guest.Output) {
