@@ -95,10 +95,10 @@ func (s *Spot) passParams(to *[]passedParam) (k Signature, err error) {
 			*to = append(*to, param)
 			return err == nil, err
 		})
-	if err != nil || !known {
+	if !known {
 		return SignatureChanged, err
 	}
-	return k, nil
+	return k, err // of a parameter that cannot be read: those before it are known
 }
 
 // assign calls f with where the calling convention puts parameters of a function, up to one of which that is not known. It calls each for all of
