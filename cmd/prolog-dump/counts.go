@@ -14,16 +14,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 // counts shows what is counted.
 type counts struct {
 	*settings
-	w    io.Writer
-	all  []*tracer.Summary // one for each image
-	what *statOptions
-	cost time.Duration
+	w      io.Writer
+	all    []*tracer.Summary // one for each image
+	what   *statOptions
+	cost   time.Duration
+	frames map[string][]stacks.Frame // of stacks, by their text
 
 	began, last time.Time // of the interval
 	before      []tracer.Row
@@ -149,6 +151,8 @@ func (c *counts) print(w io.Writer, rows []tracer.Row, v *hits.View) (err error)
 	switch c.format {
 	case "json":
 		err = hits.PrintRowsJSON(out, rows, v)
+	case "pprof":
+		err = hits.PrintPprof(out, rows, v.Options, c.began, time.Since(c.began), func(text string) []stacks.Frame { return c.frames[text] })
 	case "folded":
 		hits.PrintFolded(out, rows, v.Options)
 	default:

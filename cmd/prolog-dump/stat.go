@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -46,7 +47,8 @@ Runs that did not end, or that an exception left, are rows of their own. What th
 themselves add to each run is measured, and said.
 
 With --by stack, --format folded prints what flame graphs are made of: a line for each
-stack, from the outermost function to the innermost, and its hits.
+stack, from the outermost function to the innermost, and its hits. --format pprof -o FILE
+writes a profile for go tool pprof, with functions, lines, sums, and other keys as labels.
 
 On a terminal the table is drawn anew each second, with rates. Elsewhere it is printed at
 the end. With --interval what was counted in each is printed, with its rate, or, with
@@ -76,13 +78,16 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 			if err := hits.CheckSort(what.sort, &what.SummaryOptions); err != nil {
 				return usagef("%w", err)
 			}
-			if s.format == "folded" && !slices.Contains(what.By, "stack") {
-				return errors.New("--format folded needs --by stack")
+			if (s.format == "folded" || s.format == "pprof") && !slices.Contains(what.By, "stack") {
+				return fmt.Errorf("--format %s needs --by stack", s.format)
+			}
+			if s.format == "pprof" && (what.interval > 0 || s.file == nil) {
+				return usagef("--format pprof is one profile, in a file: -o FILE, without --interval")
 			}
 			return s.stat(cmd, args, command, &what, &o)
 		},
 	}
-	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
+	s.use(cmd, join(textOrJSON, []string{"folded", "pprof"}), join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
 	s.severalImages(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, stack, comm, pid, tid, or names of arguments")
@@ -144,8 +149,17 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	}
 	names := parts.names()
 	defer func() { err = errors.Join(err, names.Close()) }()
-	what.StackText, what.CallerText = names.Text, names.CallerText
-	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what}
+	frames := make(map[string][]stacks.Frame) // by their text
+	what.CallerText, what.StackText = names.CallerText, func(st *tracer.Stack) string {
+		list := names.Frames(st)
+		text := stacks.Folded(list)
+		frames[text] = list
+		return text
+	}
+	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what, frames: frames}
+	if s.format == "pprof" {
+		c.w = s.file // which no terminal shows
+	}
 	c.all, err = parts.summaries(ctx, what, o)
 	if o.who.fallBack(&o.Options, command, err) {
 		c.all, err = parts.summaries(ctx, what, o)

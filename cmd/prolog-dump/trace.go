@@ -29,7 +29,7 @@ import (
 func traceCommand(s *settings) *cobra.Command {
 	var o traceOptions
 	var object objectOptions
-	var input string
+	var input, exportTo string
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -50,7 +50,8 @@ With --span a line is a whole run, from where a function begins to where it ends
 with its result and its duration; inlined bodies too.
 
 --format perfetto writes a file for https://ui.perfetto.dev and chrome://tracing, in
-which whole runs have their durations.
+which whole runs have their durations. --otlp sends hits and runs to what collects
+telemetry.
 
 Each definition is one argument here: quote it. With several images, -x and -k, also a
 kernel and programs, each definition is about the one before it; all hits are one stream. With --object the programs of an
@@ -61,6 +62,7 @@ variables, by their types. --set sets those before.`,
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
   sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
   sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server
+  sudo prolog-dump -x ./server trace --span --otlp http://localhost:4318 'handle req' -- ./server
   sudo prolog-dump trace -x ./server 'handle req' -x libc.so.6 'write fd' -k vmlinux 'tcp_sendmsg size' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +71,8 @@ variables, by their types. --set sets those before.`,
 				return err
 			}
 			switch {
+			case exportTo != "" && (input != "" || object.object != "" || s.format != "text" || o.line != ""):
+				return usagef("--otlp is for hits as they come: it goes with none of -i, --object, --format and --line")
 			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
 				return errors.New("-i prints a recording: there is nothing to attach or to run")
 			case input != "":
@@ -86,6 +90,9 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
+			if exportTo != "" {
+				return s.export(cmd, args, command, &o, exportTo)
+			}
 			form, err := s.form(&o)
 			if err != nil {
 				return err
@@ -101,6 +108,7 @@ variables, by their types. --set sets those before.`,
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
+	cmd.Flags().StringVar(&exportTo, "otlp", "", "print nothing, but send hits as log records, or with --span runs as spans, by OpenTelemetry's protocol: to an HTTP endpoint, as http://localhost:4318, or to a file, as lines of JSON")
 	cmd.Flags().StringVar(&o.clock, "time", hits.Clocks[0], "the times of hits: since the machine started (mono), of the day (wall), or since the first hit (relative)")
 	_ = cmd.RegisterFlagCompletionFunc("time", cobra.FixedCompletions(hits.Clocks, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&o.line, "line", "", "the form of a line, as '{{.Time}} {{.comm}} {{.n}}': names of arguments, and Time, comm, pid, tid, Site, Function, Event, Duration, Stack")
