@@ -8,6 +8,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/ending"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/needed"
+	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -20,7 +23,8 @@ type Span struct {
 	Definition *probe.Definition
 	Begin      *Plan // with the definition's arguments
 	End        *Plan // with its results: $retval and what it leads to
-	// If is the part of the definition's condition that is known where a run ends, or nil: what is about $duration and $retval.
+	// If is the part of the definition's condition that is looked at with the run, or nil: what is about $duration and $retval. In a program
+	// in which an exception or longjmp may end a run it is all of it: a run for which it is false ends what is open in its frame.
 	If *ending.Condition
 }
 
@@ -49,8 +53,11 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		end.Args = []probe.Arg{{Name: "retval", Expr: syntax.Expr{Kind: syntax.KindRetval}}}
 	}
 	s := &Span{Definition: def}
-	var err error
-	if begin.Options.If, s.If, err = ending.Split(def.Options.If); err != nil {
+	kernel, err := place.IsKernel(img)
+	if err != nil {
+		return nil, err
+	}
+	if begin.Options.If, s.If, err = ending.Split(def.Options.If, !kernel && needed.Leaves(inside.File(img))); err != nil {
 		var wrong *ending.Error
 		if errors.As(err, &wrong) {
 			return nil, probe.Errorf(def, wrong.Pos, "%s", wrong.Msg)

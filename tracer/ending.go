@@ -12,14 +12,15 @@ import (
 type finish struct {
 	*writer
 	span     *plan.Span
-	duration int // where it is on the stack
-	missing  int // where the bits are, from R9, of what was not fetched when the run began
-	values   int // where that begins which was fetched then
+	begins   bool // the run begins: what is fetched then is in the record
+	duration int  // where it is on the stack
+	missing  int  // where the bits are, from R9, of what was not fetched when the run began
+	values   int  // where that begins which was fetched then
 }
 
-// condition jumps to a label if the condition does not hold, or if it cannot be computed.
-func (w *finish) condition(not, unknown string) {
-	for _, n := range w.span.If.All {
+// condition jumps to a label if one of some parts of the condition does not hold, or if it cannot be computed.
+func (w *finish) condition(parts []*ending.Node, not, unknown string) {
+	for _, n := range parts {
 		holds, missing := w.label(), unknown
 		if w.span.Definition.Options.Pass {
 			missing = holds
@@ -68,7 +69,11 @@ func (w *finish) branch(n *ending.Node, yes, no, missing string) {
 // load loads an operand, or jumps to a label if it was not fetched.
 func (w *finish) load(to asm.Register, n *ending.Node, missing string) {
 	bit := int32(n.N)
-	switch n.Operand {
+	at := n.Operand
+	if w.begins {
+		at = ending.AtEnd // is in the record of this place
+	}
+	switch at {
 	case ending.Number:
 		w.add(asm.LoadImm(to, int64(n.N), asm.DWord))
 	case ending.Duration:

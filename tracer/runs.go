@@ -230,9 +230,9 @@ const (
 	savedRecord = -spanStack - 16
 )
 
-// began writes how a run is counted that was open where another one begins: R9 is what is stored of it.
-func (w *summaryWriter) began(overflow *ebpf.Map) asm.Instructions {
-	a := &summaryWriter{counted: w.counted, fields: w.fields, writer: &writer{prefix: "again"}, base: w.base, key: w.key, outcome: outcomeAgain}
+// began writes how a run is counted that was open where another one begins: R9 is what is stored of it. Labels have a prefix.
+func (w *summaryWriter) began(prefix string, overflow *ebpf.Map) asm.Instructions {
+	a := &summaryWriter{counted: w.counted, fields: w.fields, writer: &writer{prefix: prefix}, base: w.base, key: w.key, outcome: outcomeAgain}
 	a.add(
 		asm.StoreMem(asm.RFP, savedErr, asm.R7, asm.DWord), asm.StoreMem(asm.RFP, savedRecord, asm.R8, asm.DWord),
 		asm.Mov.Reg(asm.R8, asm.R9), asm.LoadMem(asm.R7, asm.R8, runMissing, asm.DWord),
@@ -249,7 +249,7 @@ func (w *summaryWriter) began(overflow *ebpf.Map) asm.Instructions {
 
 // begin returns the program that runs where a run begins.
 func (w *summaryWriter) begin(x *spans, span, size int, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
-	w.add(x.entered(span, size, who, w.began(overflow))...)
+	w.add(x.entered(span, size, who, w.began("again", overflow))...)
 	w.add(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord))
 	w.add(asm.Mov.Reg(asm.R1, asm.R9), asm.Add.Imm(asm.R1, atComm), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
 	w.keep(w.run.span.Begin, size, from)
@@ -269,6 +269,7 @@ func (w *summaryWriter) begin(x *spans, span, size int, from []prologue.Field, o
 		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
 		asm.Ja.Label(labelExit),
 	)
+	w.add(x.excluded(span, w.began("left", overflow))...)
 	full := x.count(countFull)
 	full[0] = full[0].WithSymbol(labelFull)
 	w.add(full...)

@@ -114,10 +114,14 @@ func TestRunRows(t *testing.T) {
 			"by the result", []string{"inner n r=$retval"}, []string{"function", "r"},
 			[]string{"1 inner ? 0 1 not ended", "10 inner -1 10 10", "10 inner ? 0 10 began again"}, 0,
 		},
+		{
+			// The run that an exception has left is not ended by the next one in its frame, for which the condition is false.
+			"a condition on the beginning", []string{"if=n<4; inner name:string n"}, []string{"n"}, []string{"1 0 1 1", "1 1 1 1", "1 2 1 1", "1 3 0 1 began again"}, 0,
+		},
 		{"inlined", []string{"body who:string"}, []string{"who", "caller"}, []string{"5 \"me\" main 5"}, 0},
 		{
 			"a condition on the result", []string{"if=$retval<0&&n<100; inner name:string n"}, []string{"name"},
-			[]string{"1 \"odd\" 0 1 not ended", "10 \"even\" 10 10", "9 \"odd\" 0 9 began again"}, 20,
+			[]string{"10 \"even\" 10 10", "10 \"odd\" 0 10 began again"}, 20,
 		},
 		{
 			"the result beside what began", []string{"if=$retval!=n; inner name:string n"}, []string{"name"},

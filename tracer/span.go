@@ -71,7 +71,8 @@ const (
 	countFull   = 16
 	countNot    = 24 // the condition did not hold
 	countUnsure = 32 // it could not be computed
-	countsSize  = 40
+	countFalse  = 40 // it was false where the run began
+	countsSize  = 48
 )
 
 // The layout of what follows the record of the beginning in an event of a span.
@@ -209,6 +210,8 @@ const (
 	labelOwn     = "own"
 	labelNot     = "not"
 	labelUnsure  = "unsure"
+	labelFalse   = "false"
+	labelVague   = "vague"
 )
 
 // head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
@@ -271,9 +274,19 @@ func (x *spans) count(at uint32) asm.Instructions {
 }
 
 // entered writes what a program begins with that runs where a run begins: R9 is what is stored of it, with its cookie. between, if not nil,
-// is for the run that was open in the same frame, with R9 as that; it may change neither R7 nor R8.
+// is for the run that was open in the same frame, with R9 as that; it may change neither R7 nor R8. It leaves for labelFalse or labelVague if the
+// condition says so.
 func (x *spans) entered(span, size int, who processes, between asm.Instructions) asm.Instructions {
 	insns := x.head(span, size, who)
+	if p := x.plans[span]; p.If != nil && len(p.If.Start) > 0 {
+		// As in ended.
+		w := finish{writer: &writer{prefix: "if"}, span: p, begins: true}
+		w.add(asm.Mov.Reg(asm.R4, asm.R7))
+		w.add(useDoubtful(p.Begin, size)...)
+		w.condition(p.If.Start, labelFalse, labelVague)
+		w.add(asm.Mov.Reg(asm.R7, asm.R4))
+		insns = append(insns, w.insns...)
+	}
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
 		asm.LoadMapValue(asm.R3, x.zero.FD(), 0),
@@ -299,6 +312,32 @@ func (x *spans) entered(span, size int, who processes, between asm.Instructions)
 	)
 }
 
+// excluded writes what is done for a run that begins and for which the condition is false: if one is open in its frame, that was left.
+// between, if not nil, is as in entered.
+func (x *spans) excluded(span int, between asm.Instructions) (insns asm.Instructions) {
+	p := x.plans[span]
+	if p.If == nil || len(p.If.Start) == 0 {
+		return nil
+	}
+	const remove = "remove-left"
+	if !p.Definition.Options.Pass {
+		add := x.count(countUnsure)
+		add[0] = add[0].WithSymbol(labelVague)
+		insns = append(append(insns, add...), asm.Ja.Label(remove))
+	}
+	add := x.count(countFalse)
+	add[0] = add[0].WithSymbol(labelFalse)
+	insns = append(insns, add...)
+	turn := again(labelExit) // of a loop: the run goes on
+	turn[0] = turn[0].WithSymbol(remove)
+	insns = append(insns, turn...)
+	insns = append(append(insns, x.keyTo(span)...), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, labelExit), asm.Mov.Reg(asm.R9, asm.R0))
+	insns = append(insns, x.count(countBegins)...)
+	insns = append(insns, between...)
+	insns = append(append(insns, x.keyTo(span)...), asm.FnMapDeleteElem.Call(), asm.Ja.Label(labelExit))
+	return insns
+}
+
 // begin returns the program that runs where a run begins.
 func (x *spans) begin(span, size int, who processes) asm.Instructions {
 	insns := x.entered(span, size, who, nil)
@@ -320,6 +359,7 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
 		asm.Ja.Label(labelExit),
 	)
+	insns = append(insns, x.excluded(span, nil)...)
 	full := x.count(countFull)
 	full[0] = full[0].WithSymbol(labelFull)
 	insns = append(insns, full...)
@@ -348,7 +388,7 @@ func (x *spans) ended(span, size int, who processes, missingAt, valuesAt int) as
 	w := finish{writer: &writer{prefix: "if"}, span: p, duration: spanDuration, missing: missingAt, values: valuesAt}
 	w.add(asm.Mov.Reg(asm.R4, asm.R7))
 	w.add(useDoubtful(p.End, size)...)
-	w.condition(labelNot, labelUnsure)
+	w.condition(p.If.All, labelNot, labelUnsure)
 	w.add(asm.Mov.Reg(asm.R7, asm.R4))
 	return append(insns, w.insns...)
 }
@@ -360,7 +400,7 @@ func (x *spans) left(span int) (insns asm.Instructions) {
 		label string
 		count uint32
 	}{{labelNot, countNot}, {labelUnsure, countUnsure}} {
-		if p := x.plans[span]; p.If == nil || c.label == labelUnsure && (p.Definition.Options.Pass || len(p.If.Begin)+len(p.If.End) == 0) {
+		if p := x.plans[span]; p.If == nil || len(p.If.All) == 0 || c.label == labelUnsure && (p.Definition.Options.Pass || !p.If.Unsure()) {
 			continue // nothing leads there
 		}
 		add := x.count(c.count)
@@ -374,7 +414,7 @@ func (x *spans) left(span int) (insns asm.Instructions) {
 	unknown := again(labelExit)
 	unknown[0] = unknown[0].WithSymbol(labelUnknown)
 	insns = append(insns, unknown...)
-	if x.plans[span].Begin.Definition.Options.If == nil { // or the run was left out
+	if p := x.plans[span]; p.Begin.Definition.Options.If == nil && (p.If == nil || len(p.If.Start) == 0) { // or the run was left out
 		insns = append(insns, x.count(countEnds)...)
 	}
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
@@ -448,20 +488,20 @@ func (x *spans) hit(h *Hit, cookie uint64, span int, d []byte) (*Hit, error) {
 	return h, nil
 }
 
-// unpaired returns what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen. For some runs
-// the condition did not hold, and for others it could not be computed.
-func (s *Session) unpaired() (u Unpaired, without, unsure uint64, err error) {
+// unpaired adds what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen.
+func (s *Session) unpaired(u *Unreported) (err error) {
 	x := s.spans
 	if x == nil {
 		u.Open, err = s.calls.open()
-		return u, 0, 0, err
+		return err
 	}
 	d := make([]byte, countsSize)
 	if err := x.counts.Lookup(uint32(0), &d); err != nil {
-		return u, 0, 0, err
+		return err
 	}
 	ne := binary.NativeEndian
 	u.Ends, u.Begins, u.Full = ne.Uint64(d[countEnds:]), ne.Uint64(d[countBegins:]), ne.Uint64(d[countFull:])
+	u.Without, u.Missing, u.Excluded = ne.Uint64(d[countNot:]), ne.Uint64(d[countUnsure:]), ne.Uint64(d[countFalse:])
 	for i, m := range x.open {
 		var key [spanKeySize]byte
 		value := make([]byte, x.entrySize(i))
@@ -470,10 +510,10 @@ func (s *Session) unpaired() (u Unpaired, without, unsure uint64, err error) {
 			u.Open++
 		}
 		if err := entries.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-			return u, 0, 0, err
+			return err
 		}
 	}
-	return u, ne.Uint64(d[countNot:]), ne.Uint64(d[countUnsure:]), nil
+	return nil
 }
 
 func (x *spans) close() (errs []error) {

@@ -571,7 +571,7 @@ func (s *Session) Unreported() (u Unreported, err error) {
 	}
 	own := Unreported{}
 	own.Limited, errs[2] = s.limits.dropped()
-	own.Unpaired, own.Without, own.Missing, errs[3] = s.unpaired()
+	errs[3] = s.unpaired(&own)
 	u.add(&own)
 	return u, errors.Join(errs[:]...)
 }

@@ -93,7 +93,7 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, stack, comm, pid, tid, or names of arguments")
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
 	f.Var((*texts)(&what.log2), "hist", "argument for a histogram by powers of two; may be repeated")
-	f.Var((*texts)(&what.linear), "linear", "argument for a histogram with equal steps, as ARG:LOW:HIGH:STEP; may be repeated")
+	f.Var((*texts)(&what.linear), "linear", "argument for a histogram with equal steps, as ARG:LOW:HIGH:STEP, or $duration:0:1ms:50us; may be repeated")
 	f.DurationVar(&what.interval, "interval", 0, "print what was counted in each interval, such as 1s, and its rate")
 	f.BoolVar(&what.total, "total", false, "print all that was counted, not only in the last interval")
 	f.IntVar(&what.top, "top", 0, "print only so many rows, the first ones")
@@ -121,9 +121,14 @@ func (o *statOptions) histograms() error {
 		h := tracer.HistogramOf{Arg: strings.Join(parts[:n], ":")}
 		for i, to := range []*int64{&h.Low, &h.High, &h.Step} {
 			var err error
-			if *to, err = strconv.ParseInt(parts[n+i], 0, 64); err != nil {
+			if *to, err = strconv.ParseInt(parts[n+i], 0, 64); err == nil {
+				continue
+			}
+			d, isTime := time.ParseDuration(parts[n+i])
+			if h.Arg != "$duration" || isTime != nil {
 				return fmt.Errorf("--linear %s: %w", text, err)
 			}
+			*to = int64(d)
 		}
 		if h.Step == 0 {
 			return fmt.Errorf("--linear %s: a step of 0", text)

@@ -4,12 +4,15 @@
 package ending
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 // Condition is the part of a condition that can be computed only where a run ends.
 type Condition struct {
-	All        []*Node        // all of them must be true
+	All        []*Node        // all of them must be true where a run ends
+	Start      []*Node        // and these where it begins; they are of what is fetched there
 	Begin, End []*syntax.Expr // what is fetched for them
 }
 
@@ -44,14 +47,19 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Msg }
 
-// Split splits a condition. begin is what can be computed where a run begins, and late the rest: either can be nil.
-func Split(e *syntax.Expr) (begin *syntax.Expr, late *Condition, err error) {
+// Split splits a condition. begin is what can be computed where a run begins, and late the rest: either can be nil. With all it is in
+// late too.
+func Split(e *syntax.Expr, all bool) (begin *syntax.Expr, late *Condition, err error) {
 	if e == nil {
 		return nil, nil, nil
 	}
 	c := new(Condition)
 	for _, part := range e.Conjuncts() {
 		if !isLate(part) {
+			if all {
+				c.Start = append(c.Start, c.fetch(part, "!"))
+				continue
+			}
 			if begin == nil {
 				begin = part
 			} else {
@@ -65,7 +73,7 @@ func Split(e *syntax.Expr) (begin *syntax.Expr, late *Condition, err error) {
 		}
 		c.All = append(c.All, n)
 	}
-	if len(c.All) > 0 {
+	if len(c.All)+len(c.Start) > 0 {
 		late = c
 	}
 	return begin, late, nil
@@ -156,9 +164,16 @@ func (c *Condition) Operands(f func(*Node)) {
 			f(n)
 		}
 	}
-	for _, n := range c.All {
+	for _, n := range slices.Concat(c.All, c.Start) {
 		each(n)
 	}
+}
+
+// Unsure reports whether what All needs may not have been fetched.
+func (c *Condition) Unsure() (unsure bool) {
+	end := Condition{All: c.All}
+	end.Operands(func(*Node) { unsure = true })
+	return unsure
 }
 
 // Common returns how the operands of a comparison are compared, as C does (ISO C11 6.3.1.8): as numbers of 4 or 8 bytes, with or

@@ -50,7 +50,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v", condition, err)
 			continue
 		}
-		begin, late, err := ending.Split(def.Options.If)
+		begin, late, err := ending.Split(def.Options.If, false)
 		if err != nil {
 			t.Errorf("%s: %v", condition, err)
 			continue
@@ -82,9 +82,21 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v", condition, err)
 			continue
 		}
-		if _, _, err := ending.Split(def.Options.If); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := ending.Split(def.Options.If, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", condition, err, want)
 		}
+	}
+}
+
+// TestSplitAll: what can be computed where a run begins can be left to compute too.
+func TestSplitAll(t *testing.T) {
+	def, err := probe.Parse("if=a>1&&$duration>1ms&&b; f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, late, err := ending.Split(def.Options.If, true)
+	if err != nil || begin != nil || len(late.Start) != 2 || len(late.All) != 1 || texts(late.Begin) != "!(!(a>1)) !(!b)" || late.Unsure() {
+		t.Errorf("%v, %+v, %v", begin, late, err)
 	}
 }
 

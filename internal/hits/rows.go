@@ -250,8 +250,15 @@ func TimeText(d time.Duration) string {
 
 // numberText prints a number of an argument.
 func numberText(arg string, n any) string {
-	if ns, is := n.(uint64); is && arg == duration && ns <= math.MaxInt64 {
-		return TimeText(time.Duration(ns))
+	switch ns := n.(type) {
+	case uint64:
+		if arg == duration && ns <= math.MaxInt64 {
+			return TimeText(time.Duration(ns))
+		}
+	case int64: // of a histogram with steps
+		if arg == duration {
+			return TimeText(time.Duration(ns))
+		}
 	}
 	return fmt.Sprint(n)
 }

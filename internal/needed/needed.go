@@ -21,6 +21,31 @@ var unwinding = []string{"pthread_exit", "pthread_cancel", "thrd_exit", "dlopen"
 // a return then leads to the wrong place, or to SIGILL.
 var switching = []string{"makecontext", "swapcontext", "setcontext", "sigaltstack"}
 
+// jumping has functions that leave frames without a return.
+var jumping = []string{"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
+
+// Leaves reports whether runs of a program's functions may end without a return: by an exception, the end of a thread, or longjmp.
+func Leaves(f *image.File) bool {
+	if !OnlyC(f) {
+		return true
+	}
+	for _, s := range f.Sections() {
+		if s.Name != ".dynstr" {
+			continue
+		}
+		strs, err := f.Bytes(s.Addr, s.Size)
+		if err != nil {
+			return true
+		}
+		for _, name := range jumping {
+			if bytes.Contains(strs, []byte("\x00"+name+"\x00")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // OnlyC reports whether a program has one stack for each thread, and nothing unwinds it: it is an executable, with an interpreter, that
 // needs no library but those of C, has no tables for exceptions of its own, and names no function that unwinds or changes stacks. false
 // if that cannot be known.
