@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
-	"text/template/parse"
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
@@ -54,7 +52,7 @@ func (c *Clock) text(d time.Duration) string {
 
 // Line is a format of lines that the user has written: a template of Go, which knows arguments by their names, and what else there is of a hit.
 type Line struct {
-	text *template.Template
+	text *form
 }
 
 // facts are what a line can have besides arguments.
@@ -83,11 +81,11 @@ var facts = map[string]func(c *Clock, h *recording.Hit) string{
 
 // NewLine parses a format: {{.Time}} {{.comm}} {{.n}}.
 func NewLine(format string) (*Line, error) {
-	t, err := template.New("line").Option("missingkey=error").Parse(format)
+	f, err := newForm(format)
 	if err != nil {
 		return nil, fmt.Errorf("a format of lines %q: %w", format, err)
 	}
-	return &Line{t}, nil
+	return &Line{f}, nil
 }
 
 // Check returns the error for a name that no hit has: args are the names of arguments.
@@ -99,7 +97,7 @@ func (l *Line) Check(args []string) error {
 	for _, a := range args {
 		known[a] = true
 	}
-	for _, name := range fields(l.text.Root) {
+	for _, name := range l.text.names {
 		if known[name] {
 			continue
 		}
@@ -114,49 +112,6 @@ func (l *Line) Check(args []string) error {
 }
 
 func capital(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
-
-// fields returns the names that a template uses.
-func fields(n parse.Node) (names []string) {
-	each := func(list *parse.ListNode) {
-		if list == nil {
-			return
-		}
-		for _, x := range list.Nodes {
-			names = append(names, fields(x)...)
-		}
-	}
-	pipe := func(p *parse.PipeNode) {
-		if p == nil {
-			return
-		}
-		for _, c := range p.Cmds {
-			for _, a := range c.Args {
-				names = append(names, fields(a)...)
-			}
-		}
-	}
-	switch n := n.(type) {
-	case *parse.ListNode:
-		each(n)
-	case *parse.ActionNode:
-		pipe(n.Pipe)
-	case *parse.PipeNode:
-		pipe(n)
-	case *parse.FieldNode:
-		names = append(names, n.Ident[0])
-	case *parse.IfNode:
-		pipe(n.Pipe)
-		each(n.List)
-		each(n.ElseList)
-	case *parse.WithNode:
-		pipe(n.Pipe)
-		each(n.ElseList) // in the others the names are those of what it is with
-	case *parse.RangeNode:
-		pipe(n.Pipe)
-		each(n.ElseList)
-	}
-	return names
-}
 
 // print prints a hit.
 func (l *Line) print(w io.Writer, c *Clock, h *recording.Hit) error {
@@ -175,9 +130,7 @@ func (l *Line) print(w io.Writer, c *Clock, h *recording.Hit) error {
 	}
 	add(h.Site, h.Values)
 	var b strings.Builder
-	if err := l.text.Execute(&b, data); err != nil {
-		return fmt.Errorf("a format of lines: %w", err)
-	}
+	l.text.write(&b, data)
 	_, err := io.WriteString(w, b.String()+"\n")
 	return err
 }
