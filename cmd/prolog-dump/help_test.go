@@ -132,16 +132,14 @@ func exampleWords(t *testing.T, line string) []string {
 	return out
 }
 
-// traced returns a verb with the definitions of another one: what follows from a definition, without a kernel.
+// traced returns a verb with the first definition of another one: what follows from a definition, without a kernel.
 func traced(words []string) []string {
 	image := []string{"-k", "vmlinux"}
 	for i, w := range words {
 		if w == "-x" || w == "-k" {
 			image = []string{w, words[i+1]}
 		}
-	}
-	for _, w := range words {
-		if strings.Contains(w, " ") {
+		if strings.Contains(w, " ") { // a definition, about the image before it
 			return append(image, "--sites", w)
 		}
 	}

@@ -139,7 +139,11 @@ func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFu
 		}
 		processes = append(processes, os.NewFile(uintptr(fd), "pidfd"))
 	}
-	if h.pid != 0 {
+	switch {
+	case len(h.pids) == 0:
+	case len(processes) == 0:
+		stop()
+	default:
 		go func() {
 			for _, p := range processes { // until the last one has ended
 				waitFor(ctx, p)

@@ -206,7 +206,7 @@ func TestEndedProcess(t *testing.T) {
 	if err := c.Run(); err != nil {
 		t.Fatal(err)
 	}
-	h := target{pid: c.Process.Pid}
+	h := target{pids: []int{c.Process.Pid}}
 	ctx, stop, err := h.bounded(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -62,8 +62,8 @@ variables, by their types. --set sets those before.`,
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
   sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
   sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server
-  sudo prolog-dump -x ./server trace --span --otlp http://localhost:4318 'handle req' -- ./server
-  sudo prolog-dump trace -x ./server 'handle req' -x libc.so.6 'write fd' -k vmlinux 'tcp_sendmsg size' -- ./server`,
+  sudo prolog-dump -x ./server trace --span --otlp http://localhost:4318 'walk i' -- ./server
+  sudo prolog-dump trace -x ./server 'walk i' -k vmlinux 'tcp_sendmsg size' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, command, err := o.who.words(cmd, args)

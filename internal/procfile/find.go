@@ -48,6 +48,12 @@ var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/u
 func findThere(root string, pid int, name string) (string, error) {
 	path, err := mapped(pid, name)
 	if err == nil {
+		// In this process's mount namespace the path is one from this process's root.
+		if top, linkErr := os.Readlink(root); linkErr == nil && top != "/" {
+			if below, is := strings.CutPrefix(path, top+"/"); is {
+				path = "/" + below
+			}
+		}
 		return path, nil
 	}
 	for _, dir := range programDirs {
