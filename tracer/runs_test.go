@@ -110,6 +110,7 @@ func TestRunRows(t *testing.T) {
 			"by what began", []string{"inner name:string n"}, []string{"name"},
 			[]string{"1 \"last\" 0 1 not ended", "10 \"odd\" 0 10 began again", "10 \"odd\" 10 10", "20 \"even\" 20 20"}, 0,
 		},
+		{"by nothing", []string{"inner n"}, nil, []string{"1 0 1 not ended", "10 0 10 began again", "30 30 30"}, 0},
 		{
 			"by the result", []string{"inner n r=$retval"}, []string{"function", "r"},
 			[]string{"1 inner ? 0 1 not ended", "10 inner -1 10 10", "10 inner ? 0 10 began again"}, 0,

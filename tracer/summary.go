@@ -578,6 +578,9 @@ func (c *counted) makeMaps(n int) (err error) {
 	}
 	if len(c.what.By) == 0 {
 		n = 1
+		if c.run != nil {
+			n = len(outcomes)
+		}
 	}
 	if c.stats, err = ebpf.NewMap(&ebpf.MapSpec{Name: "stats", Type: ebpf.PerCPUHash, KeySize: uint32(c.key), ValueSize: uint32(c.value), MaxEntries: uint32(n)}); err != nil {
 		return fmt.Errorf("make a map for %d keys with %d bytes for each of %d processors: %w", n, c.value, cpus, kernelerr.Explain(err))
