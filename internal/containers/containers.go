@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
@@ -67,7 +68,7 @@ func (c *Container) String() string {
 
 // identifier is what runtimes call a container in names of control groups: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope,
 // libpod-ID.scope, or ID alone. Of Podman's and CRI-O's monitors there are others.
-var identifier = regexp.MustCompile(`^(?:.*[-:])?([0-9a-f]{64})(?:\.scope)?$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:.*[-:])?([0-9a-f]{64})(?:\.scope)?$`) })
 
 // List returns the containers that have a control group, by their IDs.
 func (h Host) List() ([]*Container, error) {
@@ -76,7 +77,7 @@ func (h Host) List() ([]*Container, error) {
 		if err != nil || !d.IsDir() {
 			return nil //nolint:nilerr // a group may end meanwhile
 		}
-		m := identifier.FindStringSubmatch(d.Name())
+		m := identifier().FindStringSubmatch(d.Name())
 		if m == nil || strings.Contains(d.Name(), "conmon") {
 			return nil
 		}
