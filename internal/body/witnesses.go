@@ -133,6 +133,11 @@ func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
 				if known = ok; !ok {
 					return
 				}
+				// A jump to another function calls it too.
+				if in.Branches && !img.staysIn(at, &in) {
+					known = false
+					return
+				}
 				if in.Call && !dw.Covers(inner, at) {
 					known = in.Target != 0
 					found = append(found, Witness{Addr: at, Size: in.Size, Value: Fixed(at + uint64(in.Target)), Shape: 1, Call: true, Target: true})
@@ -148,6 +153,19 @@ func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
 	if len(found) == 1 {
 		w.Found = append(w.Found, found[0])
 	}
+}
+
+// staysIn reports whether a branch at an address leads to code of the same function, or returns by a jump.
+func (img *Image) staysIn(at uint64, in *insn.Insn) bool {
+	if in.Target == 0 {
+		return false
+	}
+	to := at + uint64(in.Target)
+	if p, err := img.patched(); err == nil && p.returns != 0 && p.returns == to {
+		return true
+	}
+	from, into := img.SymbolAt(at, ""), img.SymbolAt(to, "")
+	return from != nil && into != nil && from.Addr == into.Addr
 }
 
 // maxCounted is how many bytes a body has at most whose instructions are counted.

@@ -24,6 +24,9 @@ type Kind struct {
 	Register uint16
 	Call     bool
 	Target   bool // the witness is the function that is called
+	// Line and Column are those of the statement that the instruction was compiled for: other ones of the function may do the same with another
+	// pointer, in bodies that go another way.
+	Line, Column uint32
 	// Params has a letter for each parameter of the function: what debug information says of it.
 	Params string
 }

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
@@ -98,6 +99,9 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			}
 		}
 		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
+		if k.Line, k.Column, err = s.U.positionAt(w.Addr); err != nil {
+			return false, err
+		}
 		if !slices.Contains(o.kinds, k) {
 			o.kinds, o.first = append(o.kinds, k), append(o.first, i)
 		}
@@ -109,6 +113,16 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 // of them.
 func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
 	return (!w.Loads || p.volatile || !o.volatile) && (!w.Target || p.function)
+}
+
+// positionAt returns the line and the column that the instruction at an address was compiled for.
+func (u *Unit) positionAt(addr uint64) (line, column uint32, err error) {
+	rows, err := u.Rows()
+	k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr > addr })
+	if err != nil || k == 0 {
+		return 0, 0, err
+	}
+	return rows[k-1].Line, rows[k-1].Column, nil
 }
 
 // inner returns the code of what is inlined into the body at a spot.
