@@ -45,7 +45,6 @@ type Code struct {
 	begins        map[int32][]int32        // see beginsOf
 	made          []origins                // see origins; nil before
 	passes        []passage                // see passed
-	making        [][followed]maker        // see MadeIn
 	changes       struct {
 		Changes
 		read bool

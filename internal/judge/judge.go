@@ -105,8 +105,6 @@ type Evidence interface {
 	Made() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
-	// MadeOutside reports whether the register holds what no instruction of the body has made, on any path, and the code says so.
-	MadeOutside() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.
 	Midway() (bool, error)
 	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.

@@ -13,7 +13,6 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
-	outside                                          bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -27,7 +26,6 @@ func (k known) Ran() (bool, error)                  { return k.ran, k.err }
 func (k known) ForAnother() (bool, error)           { return k.another, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
-func (k known) MadeOutside() (bool, error)          { return k.outside, k.err }
 func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
@@ -53,8 +51,6 @@ func TestRows(t *testing.T) {
 		k     known
 	}{
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
-		{"made outside", false, gcc, known{statements: 2, outside: true}},
-		{"statements", true, gcc, known{statements: 2, outside: true, assigned: judge.Between}},
 		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant = true }), known{}},
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},

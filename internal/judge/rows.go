@@ -208,19 +208,6 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "made outside", Because: "no instruction of the body has made what the register holds, and no body of the function shows an assignment",
-		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != Marks || c.Place != Held || c.Entry {
-				return false, nil
-			}
-			if outside, err := e.MadeOutside(); !outside || err != nil {
-				return false, err
-			}
-			a, err := e.Assigned()
-			return a == Never, err
-		},
-	},
-	{
 		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && (!c.Entry || c.Place != Held) }),
 	},

@@ -368,19 +368,6 @@ func (e *evidence) Made() (bool, error) {
 	}), nil
 }
 
-// MadeOutside asks what made the number in a register.
-func (e *evidence) MadeOutside() (bool, error) {
-	if e.v.Loc.Kind != loc.KindRegister {
-		return false, nil
-	}
-	c, err := e.ev.codeOf(e.s)
-	if err != nil {
-		return false, err
-	}
-	made, known := c.MadeIn(e.s.Rec, e.v.Loc.Expr.K, e.s.At.Addr)
-	return known && !made, nil
-}
-
 // Stepped looks for a register and a number in the value.
 func (e *evidence) Stepped() (stepped bool, _ error) {
 	if e.v.Loc.Kind != loc.KindValue {
