@@ -5,11 +5,15 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Find returns the path of a program or library by its name: of the file that a process has mapped, if pid is not 0, or else in PATH and
@@ -28,11 +32,11 @@ func Find(pid int, name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return filepath.EvalSymlinks(path)
 	}
-	cache, err := os.ReadFile("/etc/ld.so.cache")
+	cache, err := readTable("/etc/ld.so.cache")
 	if err != nil {
 		return name, nil
 	}
-	for _, path := range libraries(cache, name) {
+	for path := range libraries(cache, name) {
 		if own(path) {
 			return filepath.EvalSymlinks(path)
 		}
@@ -67,11 +71,11 @@ func findThere(root string, pid int, name string) (string, error) {
 	if cacheErr != nil {
 		return "", err
 	}
-	table, cacheErr := os.ReadFile(cache)
+	table, cacheErr := readTable(cache)
 	if cacheErr != nil {
-		return "", err
+		return "", fmt.Errorf("%w, and where its loader looks is not known: %w", err, cacheErr)
 	}
-	for _, path := range libraries(table, name) {
+	for path := range libraries(table, name) {
 		if at, inErr := inRoot(root, path); inErr == nil && own(at) {
 			return path, nil
 		}
@@ -102,40 +106,82 @@ const (
 	cacheEntry  = 24 // flags, name, path, version, capabilities of the processor
 )
 
-// libraries returns the paths that a table has for a name.
-func libraries(cache []byte, name string) (paths []string) {
-	at := bytes.Index(cache, []byte(cacheMagic)) // behind an older table, or alone
-	if at < 0 || len(cache)-at < cacheHeader {
-		return nil
+// A table that is larger is none: those of distributions with all their libraries have a tenth of it.
+const maxTable = 4 << 20
+
+// readTable reads the table of the loader's libraries.
+func readTable(path string) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
 	}
-	cache = cache[at:]
-	text := func(off uint32) string {
-		if uint64(off) >= uint64(len(cache)) {
-			return ""
-		}
-		s, _, _ := bytes.Cut(cache[off:], []byte{0})
-		return string(s)
+	defer f.Close()
+	table, err := io.ReadAll(io.LimitReader(f, maxTable+1))
+	if err == nil && len(table) > maxTable {
+		err = fmt.Errorf("%s: it is larger than %d MiB", path, maxTable>>20)
 	}
-	n := int(binary.NativeEndian.Uint32(cache[len(cacheMagic):]))
-	for i := 0; i < n && cacheHeader+(i+1)*cacheEntry <= len(cache); i++ {
-		e := cache[cacheHeader+i*cacheEntry:]
-		if text(binary.NativeEndian.Uint32(e[4:])) == name {
-			paths = append(paths, text(binary.NativeEndian.Uint32(e[8:])))
-		}
-	}
-	return paths
+	return table, err
 }
 
-// own reports whether a file is for this machine's programs, as this one is.
+// openRegular opens a regular file. Who owns a container decides what its files are: opening a pipe would wait for somebody who writes
+// to it, and opening a device can do anything.
+func openRegular(path string) (*os.File, error) {
+	at, err := os.OpenFile(path, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer at.Close()
+	st, err := at.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is no regular file", path)
+	}
+	return os.Open("/proc/self/fd/" + strconv.Itoa(int(at.Fd()))) // that one, whatever has the path now
+}
+
+// libraries are the paths that a table has for a name.
+func libraries(cache []byte, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		at := bytes.Index(cache, []byte(cacheMagic)) // behind an older table, or alone
+		if at < 0 || len(cache)-at < cacheHeader {
+			return
+		}
+		cache := cache[at:]
+		// No text is longer than a path can be: offsets may all lead to a long one.
+		text := func(off uint32) []byte {
+			if uint64(off) >= uint64(len(cache)) {
+				return nil
+			}
+			s, _, _ := bytes.Cut(cache[off:min(len(cache), int(off)+unix.PathMax)], []byte{0})
+			return s
+		}
+		n := int(binary.NativeEndian.Uint32(cache[len(cacheMagic):]))
+		for i := 0; i < n && cacheHeader+(i+1)*cacheEntry <= len(cache); i++ {
+			e := cache[cacheHeader+i*cacheEntry:]
+			if string(text(binary.NativeEndian.Uint32(e[4:]))) == name && !yield(string(text(binary.NativeEndian.Uint32(e[8:])))) {
+				return
+			}
+		}
+	}
+}
+
+// own reports whether a file is for this machine's programs, as this one is: by the class and byte order, and the machine (elf(5)).
 func own(path string) bool {
-	machine := func(path string) elf.Machine {
-		f, err := elf.Open(path)
+	header := func(path string) (h [20]byte, err error) {
+		f, err := openRegular(path)
 		if err != nil {
-			return elf.EM_NONE
+			return h, err
 		}
 		defer f.Close()
-		return f.Machine
+		_, err = io.ReadFull(f, h[:])
+		return h, err
 	}
-	m := machine(path)
-	return m != elf.EM_NONE && m == machine("/proc/self/exe")
+	its, err := header(path)
+	if err != nil || string(its[:4]) != elf.ELFMAG {
+		return false
+	}
+	this, err := header("/proc/self/exe")
+	return err == nil && [2]byte(its[4:]) == [2]byte(this[4:]) && [2]byte(its[18:]) == [2]byte(this[18:])
 }

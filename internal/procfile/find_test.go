@@ -1,10 +1,15 @@
 package procfile
 
 import (
+	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestFind(t *testing.T) {
@@ -48,6 +53,67 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindThere: what a container has where the loader looks makes nobody wait and fills no memory.
+func TestFindThere(t *testing.T) {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for _, dir := range []string{"etc", "lib"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(unix.Mkfifo(root+"/lib/pipe", 0o600), os.WriteFile(root+"/lib/text", []byte("no program at all, but long"), 0o600),
+		os.WriteFile(root+"/lib/libx.so.1", program[:64], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	table := []byte(cacheMagic)
+	table = binary.NativeEndian.AppendUint32(table, 4)
+	table = append(table, make([]byte, cacheHeader-len(table))...)
+	texts := []byte("libx.so\x00")
+	for _, path := range []string{"/lib/pipe", "/lib", "/lib/text", "/lib/libx.so.1"} {
+		entry := make([]byte, cacheEntry)
+		binary.NativeEndian.PutUint32(entry[4:], cacheHeader+4*cacheEntry)
+		binary.NativeEndian.PutUint32(entry[8:], uint32(cacheHeader+4*cacheEntry+len(texts)))
+		table, texts = append(table, entry...), append(texts, path+"\x00"...)
+	}
+	table = append(table, texts...)
+	cache := root + "/etc/ld.so.cache"
+	for _, tt := range []struct {
+		what, want, err string
+		make            func() error
+	}{
+		{"none", "", "has mapped no file libx.so", func() error { return nil }},
+		{"a pipe", "", "ld.so.cache: it is no regular file", func() error { return unix.Mkfifo(cache, 0o600) }},
+		{"a huge one", "", "ld.so.cache: it is larger than 4 MiB", func() error {
+			return errors.Join(os.WriteFile(cache, table, 0o600), os.Truncate(cache, 1<<40))
+		}},
+		{"a table", "/lib/libx.so.1", "", func() error { return os.WriteFile(cache, table, 0o600) }},
+	} {
+		if err := tt.make(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		got := ""
+		go func() {
+			var err error
+			got, err = findThere(root, os.Getpid(), "libx.so")
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.HasSuffix(err.Error(), tt.err) {
+				t.Errorf("%s: %q, %v", tt.what, got, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: it waits", tt.what)
+		}
+		_ = os.Remove(cache)
+	}
+}
+
 // FuzzLibraries: whatever a table has, what it names is in it.
 func FuzzLibraries(f *testing.F) {
 	if cache, err := os.ReadFile("/etc/ld.so.cache"); err == nil {
@@ -55,7 +121,7 @@ func FuzzLibraries(f *testing.F) {
 	}
 	f.Add([]byte(cacheMagic), "x")
 	f.Fuzz(func(t *testing.T, cache []byte, name string) {
-		for _, p := range libraries(cache, name) {
+		for p := range libraries(cache, name) {
 			if !strings.Contains(string(cache), p) {
 				t.Errorf("%q is not in the table", p)
 			}
