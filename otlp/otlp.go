@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -150,9 +151,12 @@ const (
 
 // post makes a request. The protocol says which answers mean that it can be made again.
 func (e *exporter) post(path string, body []byte) (err error) {
-	url := e.to
-	if !strings.HasSuffix(url, path) {
-		url = strings.TrimSuffix(url, "/") + path
+	to, err := url.Parse(e.to)
+	if err != nil { // which has the address, and its password
+		return errors.New("the address of the endpoint is no URL; in a name and a password of it, what is no letter or digit is written as %40 is for @")
+	}
+	if !strings.HasSuffix(to.Path, path) {
+		to = to.JoinPath(path)
 	}
 	for i := range tries {
 		if i > 0 {
@@ -163,25 +167,31 @@ func (e *exporter) post(path string, body []byte) (err error) {
 			}
 		}
 		var again bool
-		if again, err = e.postOnce(url, body); !again {
+		if again, err = e.postOnce(to, body); !again {
 			return err
 		}
 	}
 	return err
 }
 
-func (e *exporter) postOnce(url string, body []byte) (again bool, err error) {
+func (e *exporter) postOnce(to *url.URL, body []byte) (again bool, err error) {
+	// Without what lets one in: errors go to logs.
+	shown := (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()
 	// What was traced until the end is still sent.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(e.ctx), timeout)
 	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return true, err
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return true, fmt.Errorf("%s: %w", shown, err)
 	}
 	defer answer.Body.Close()
 	const most = 1 << 12
@@ -192,13 +202,13 @@ func (e *exporter) postOnce(url string, body []byte) (again bool, err error) {
 		again = true
 		fallthrough
 	default:
-		return again, fmt.Errorf("%s: %s: %s", url, answer.Status, terminal.Text(strings.TrimSpace(string(text))))
+		return again, fmt.Errorf("%s: %s: %s", shown, answer.Status, terminal.Text(strings.TrimSpace(string(text))))
 	}
 	var partial struct {
 		PartialSuccess struct{ ErrorMessage string }
 	}
 	if json.Unmarshal(text, &partial) == nil && partial.PartialSuccess.ErrorMessage != "" {
-		return false, fmt.Errorf("%s: not all was taken: %s", url, terminal.Text(partial.PartialSuccess.ErrorMessage))
+		return false, fmt.Errorf("%s: not all was taken: %s", shown, terminal.Text(partial.PartialSuccess.ErrorMessage))
 	}
 	return false, nil
 }

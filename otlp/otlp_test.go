@@ -179,6 +179,38 @@ func TestEndpoint(t *testing.T) {
 	check(t, all)
 }
 
+// TestSecrets: the endpoint gets what lets one in, and errors do not have it.
+func TestSecrets(t *testing.T) {
+	answer := http.StatusBadRequest
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "n4me" || password != "passw0rd" || r.URL.RequestURI() != "/in/v1/traces?key=t0ken" {
+			t.Errorf("%s: %q, %q", r.URL, user, password)
+		}
+		w.WriteHeader(answer)
+		_, _ = io.WriteString(w, `{"partialSuccess": {"errorMessage": "too old"}}`)
+	}))
+	to := strings.Replace(server.URL, "://", "://n4me:passw0rd@", 1) + "/in?key=t0ken"
+	export := func(to, want string) {
+		t.Helper()
+		err := otlp.Export(t.Context(), to, "", slices.Values(hits()))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("the error is %v, not %s", err, want)
+			return
+		}
+		for _, secret := range []string{"n4me", "passw0rd", "t0ken"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s is in: %v", secret, err)
+			}
+		}
+	}
+	export(to, server.URL+"/in/v1/traces: 400 Bad Request: ")
+	answer = http.StatusOK
+	export(to, server.URL+"/in/v1/traces: not all was taken: too old")
+	server.Close()
+	export(to, server.URL+"/in/v1/traces: dial tcp ")
+	export("http://n4me:passw0rd/@127.0.0.1:9", "the address of the endpoint is no URL")
+}
+
 // TestSlow: a batch is sent while the next hit is waited for.
 func TestSlow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.jsonl")
