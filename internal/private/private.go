@@ -1,5 +1,5 @@
 // Package private takes out of a text what says who wrote it, and on which machine: home directories, the user's name, the
-// machine's names. It is for texts that users hand to others.
+// machine's names, and what is secret in URLs. It is for texts that users hand to others.
 package private
 
 import (
@@ -51,6 +51,7 @@ var homes = regexp.MustCompile(`/(?:home|Users|usr/home|var/home)/[^/\s"':;,)]+|
 
 // Text returns a text without them. A name counts where it is a whole word: a machine may be called as a part of one is.
 func (n Names) Text(text string) string {
+	text = urls(text)
 	names := make([]string, 0, len(n))
 	for name := range n {
 		names = append(names, name)
@@ -68,6 +69,41 @@ func (n Names) Text(text string) string {
 		text = regexp.MustCompile(before+regexp.QuoteMeta(name)+after).ReplaceAllLiteralString(text, n[name])
 	}
 	return homes.ReplaceAllLiteralString(text, "~")
+}
+
+var scheme = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// urls leaves of URLs their scheme and host: names, passwords, paths and queries may be what lets one in there.
+func urls(text string) string {
+	var b strings.Builder
+	for {
+		at := scheme.FindStringIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		b.WriteString(text[:at[1]])
+		text = text[at[1]:]
+		end := len(text)
+		if i := strings.IndexAny(text, " \t\r\n\"'`<>"); i >= 0 {
+			end = i
+		}
+		if next := scheme.FindStringIndex(text[:end]); next != nil { // in a list
+			end = next[0]
+		}
+		url := strings.TrimRight(text[:end], ":;,.)") // which belong to the sentence
+		host, rest := url, ""
+		if i := strings.IndexAny(url, "/?#"); i >= 0 {
+			host, rest = url[:i], url[i:]
+		}
+		if strings.Contains(rest, "@") { // a password may have been written as it is
+			host = ""
+		}
+		b.WriteString(host[strings.LastIndexByte(host, '@')+1:])
+		if len(rest) > 1 {
+			b.WriteString("/...")
+		}
+		text = text[len(url):]
+	}
 }
 
 func word(c byte) bool {
