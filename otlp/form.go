@@ -121,7 +121,7 @@ func valueOf(v *recording.Value) (out value, ok bool) {
 	return text(v.Text), true
 }
 
-// attributes are those of a hit: its thread, its function, and its values.
+// attributes are those of a hit: its thread, its function, its values, and why a value may not be what was passed.
 func attributes(h *recording.Hit) []attribute {
 	out := []attribute{
 		{"thread.id", number(int64(h.TID))}, {"thread.name", text(h.Comm)},
@@ -129,8 +129,13 @@ func attributes(h *recording.Hit) []attribute {
 	}
 	add := func(prefix string, s *recording.Site, values []recording.Value) {
 		for i := range values {
-			if v, ok := valueOf(&values[i]); ok {
-				out = append(out, attribute{prefix + s.Args[i].Name, v})
+			v, ok := valueOf(&values[i])
+			if !ok {
+				continue
+			}
+			a := &s.Args[i]
+			if out = append(out, attribute{prefix + a.Name, v}); a.Doubt != "" {
+				out = append(out, attribute{prefix + a.Name + ".doubt", text(a.Doubt)})
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func hits() []*recording.Hit {
 	plan := &recording.Plan{Definition: "walk i"}
 	end := &recording.Site{Plan: plan, Text: "walk%exit", Args: []recording.Arg{{Name: "$retval"}}}
 	run := func(pid, tid int, name string, from, to time.Duration) *recording.Hit {
-		s := &recording.Site{Plan: plan, Text: name, Qualified: name, Addr: 0x1000, Args: []recording.Arg{{Name: "i"}, {Name: "name"}, {Name: "lost"}, {Name: "f"}}}
+		s := &recording.Site{Plan: plan, Text: name, Qualified: name, Addr: 0x1000, Args: []recording.Arg{{Name: "i"}, {Name: "name", Doubt: "reassigned"}, {Name: "lost", Doubt: "reassigned"}, {Name: "f"}}}
 		return &recording.Hit{
 			Time: from, PID: pid, TID: tid, Comm: "server", Site: s, End: end, Duration: to - from,
 			Values:  []recording.Value{{Text: "2", Any: int64(2)}, {Text: `"a\x1b"`, Any: "a\x1b"}, {Text: "?", Lost: true}, {Text: "1.5", Any: 1.5}},
@@ -106,10 +106,10 @@ func check(t *testing.T, all []request) {
 	for _, a := range inner.Attributes {
 		keys = append(keys, a.Key)
 	}
-	if want := []string{"thread.id", "thread.name", "code.function.name", "code.address", "arg.i", "arg.name", "arg.f", "result.$retval"}; !slices.Equal(keys, want) {
+	if want := []string{"thread.id", "thread.name", "code.function.name", "code.address", "arg.i", "arg.name", "arg.name.doubt", "arg.f", "result.$retval"}; !slices.Equal(keys, want) {
 		t.Errorf("attributes %v", keys)
 	}
-	for i, want := range map[int]any{4: "2", 5: "a\x1b", 6: 1.5, 7: "18446744073709551615"} {
+	for i, want := range map[int]any{4: "2", 5: "a\x1b", 6: "reassigned", 7: 1.5, 8: "18446744073709551615"} {
 		for _, got := range inner.Attributes[i].Value {
 			if got != want {
 				t.Errorf("%s is %v, want %v", inner.Attributes[i].Key, got, want)
