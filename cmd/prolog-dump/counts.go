@@ -26,6 +26,7 @@ type counts struct {
 	what   *statOptions
 	cost   time.Duration
 	frames map[string][]stacks.Frame // of stacks, by their text
+	images bool                      // several have a definition
 
 	began, last time.Time // of the interval
 	before      []tracer.Row
@@ -146,7 +147,7 @@ func (c *counts) tick(now time.Time, live bool) error {
 }
 
 func (c *counts) print(w io.Writer, rows []tracer.Row, v *hits.View) (err error) {
-	v.Options, v.Sort, v.Cost = &c.what.SummaryOptions, c.what.sort, c.cost
+	v.Options, v.Sort, v.Cost, v.Images = &c.what.SummaryOptions, c.what.sort, c.cost, c.images
 	out := bufio.NewWriter(w)
 	switch c.format {
 	case "json":

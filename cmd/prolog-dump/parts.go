@@ -227,6 +227,20 @@ func (all parts) plans() (out []*plan.Plan) {
 	return out
 }
 
+// share reports whether images have a definition in common: the files of a name that several containers have.
+func (all parts) share() bool {
+	seen := make(map[*probe.Definition]bool)
+	for _, p := range all {
+		for _, def := range p.defs {
+			if seen[def] {
+				return true
+			}
+			seen[def] = true
+		}
+	}
+	return false
+}
+
 // options returns the options for one image: each session gets its own, since opening one changes them.
 func (p *part) options(o *traceOptions, cost *[2]time.Duration) tracer.Options {
 	own := o.Options

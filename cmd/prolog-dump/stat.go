@@ -161,7 +161,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 		frames[text] = list
 		return text
 	}
-	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what, frames: frames}
+	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what, frames: frames, images: parts.share()}
 	if s.format == "pprof" {
 		c.w = s.file // which no terminal shows
 	}

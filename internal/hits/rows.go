@@ -52,7 +52,7 @@ func PrintRows(w io.Writer, all []tracer.Row, v *View) error {
 			if rows[i].Outcome != "" && len(rows[i].Histograms[k].Buckets) == 0 {
 				continue // it has no duration
 			}
-			printHistogram(w, rows[i].Row, o.Histograms[k].Arg, &rows[i].Histograms[k])
+			printHistogram(w, rows[i].Row, v, k)
 		}
 	}
 	return nil
@@ -96,6 +96,9 @@ func printCells(w io.Writer, rows []shown, v *View, noun string) error {
 	if several {
 		head = append(head, "DEFINITION")
 	}
+	if v.Images {
+		head = append(head, "IMAGE")
+	}
 	if len(rows) == 0 || len(o.By) == 0 && len(head) == 1 {
 		return nil
 	}
@@ -128,6 +131,9 @@ func printCells(w io.Writer, rows []shown, v *View, noun string) error {
 		}
 		if several {
 			line = append(line, r.Definition.String())
+		}
+		if v.Images {
+			line = append(line, r.Plan.Image.Path())
 		}
 		lines, below = append(lines, line), append(below, frames)
 	}
@@ -213,13 +219,17 @@ func PrintFolded(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions) {
 }
 
 // printHistogram prints a bar for each bucket.
-func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram) {
+func printHistogram(w io.Writer, r *tracer.Row, v *View, index int) {
+	arg, h := v.Options.Histograms[index].Arg, &r.Histograms[index]
 	var keys []string
 	for _, k := range r.Keys {
 		keys = append(keys, k.Text)
 	}
 	if r.Outcome != "" {
 		keys = append(keys, r.Outcome)
+	}
+	if v.Images {
+		keys = append(keys, r.Plan.Image.Path())
 	}
 	title := arg
 	if len(keys) > 0 {
@@ -316,13 +326,17 @@ func PrintRowsJSON(w io.Writer, all []tracer.Row, v *View) error {
 			Interval   float64     `json:"interval,omitempty"` // seconds, of which the rate is
 			Rate       *float64    `json:"rate,omitempty"`     // hits in a second
 			Definition string      `json:"definition"`
+			Image      string      `json:"image,omitempty"` // if several have the definition
 			Hits       uint64      `json:"hits"`
 			Outcome    string      `json:"outcome,omitempty"` // of runs that have no duration
 			Cost       int64       `json:"cost,omitempty"`    // nanoseconds
 			Keys       []key       `json:"keys"`
 			Totals     []total     `json:"totals,omitempty"`
 			Histograms []histogram `json:"histograms,omitempty"`
-		}{v.Seconds, v.Interval, rate, r.Definition.String(), r.Hits, r.Outcome, int64(v.Cost), []key{}, nil, nil}
+		}{v.Seconds, v.Interval, rate, r.Definition.String(), "", r.Hits, r.Outcome, int64(v.Cost), []key{}, nil, nil}
+		if v.Images {
+			out.Image = r.Plan.Image.Path()
+		}
 		for k, x := range r.Keys {
 			if o.By[k] == "stack" && x.Value != nil {
 				x.Value = strings.Split(x.Text, ";")

@@ -19,6 +19,7 @@ type View struct {
 	Top     int           // so many rows; 0: all
 	Sort    string        // by this column, in the form of SortColumns; "" is by hits
 	Cost    time.Duration // what the probes add to the duration of a run, at most; 0 if it is not known
+	Images  bool          // rows say of which image they are: a definition is about several
 
 	// Interval, if not 0, is how many seconds ago Before was counted: rows have the rate since then.
 	Interval float64
@@ -65,9 +66,9 @@ func (v *View) rows(rows []tracer.Row) (out []shown, all int) {
 	return out, all
 }
 
-// identity tells rows apart.
+// identity tells rows apart. A plan is that of one definition in one image: several images can have the same definition.
 func identity(r *tracer.Row) string {
-	text := fmt.Sprintf("%p %s", r.Definition, r.Outcome)
+	text := fmt.Sprintf("%p %s", r.Plan, r.Outcome)
 	for _, k := range r.Keys {
 		text += "," + strconv.Quote(k.Text)
 	}

@@ -1,9 +1,13 @@
 package hits
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -67,6 +71,43 @@ n of a
 	}
 	if got := printed(View{Seconds: 9, Interval: 2, Before: before, Top: 1}); !strings.HasPrefix(got, "21 hits in 9.0 s, 1 of 3 rows\nHITS  RATE  N SUM  MIN  MEAN  MAX  WHO\n  12   1/s    -20   -9  -1.7   15  a\n") {
 		t.Errorf("with totals:\n%s", got)
+	}
+}
+
+// TestImages: rows of two images that have the same definition are two.
+func TestImages(t *testing.T) {
+	first, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "my_func_one_abcd arg1", plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf4.elf", "my_func_one_abcd arg1", plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(ofFirst, ofSecond uint64) []tracer.Row {
+		a, b := row(first.Definition, "a", ofFirst, 0, 0, 0), row(first.Definition, "a", ofSecond, 0, 0, 0)
+		a.Plan, b.Plan = first, second
+		return []tracer.Row{a, b}
+	}
+	before, now := rows(10, 100), rows(12, 106)
+	o := &tracer.SummaryOptions{By: []string{"who"}, Histograms: []tracer.HistogramOf{{Arg: "n"}}}
+	for i := range now {
+		before[i].Totals, now[i].Totals = nil, nil
+	}
+	v := View{Options: o, Seconds: 9, Interval: 2, Before: before, Since: true, Images: true}
+	var text, lines strings.Builder
+	if err := errors.Join(PrintRows(&text, now, &v), PrintRowsJSON(&lines, now, &v)); err != nil {
+		t.Fatal(err)
+	}
+	a, b := first.Image.Path(), second.Image.Path()
+	want := "8 hits in 2.0 s, until 9.0 s\nHITS  RATE  WHO  IMAGE\n   6   3/s  a    " + b + "\n   2   1/s  a    " + a + "\n\nn of a, " + b + "\n"
+	if !strings.HasPrefix(text.String(), want) || !strings.Contains(text.String(), "\nn of a, "+a+"\n") {
+		t.Errorf("got:\n%s\nwant:\n%s", &text, want)
+	}
+	for _, path := range []string{a, b} {
+		if quoted, _ := json.Marshal(path); strings.Count(lines.String(), `"image":`+string(quoted)) != 1 {
+			t.Errorf("%s is not once in:\n%s", path, &lines)
+		}
 	}
 }
 
