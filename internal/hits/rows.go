@@ -30,7 +30,9 @@ func PrintRows(w io.Writer, all []tracer.Row, v *View) error {
 	every := View{Options: o, Interval: v.Interval, Before: v.Before, Since: v.Since}
 	list, _ := every.rows(all)
 	for i := range list {
-		hits += list[i].Hits
+		if !v.Since || !open(list[i].Row) {
+			hits += list[i].Hits
+		}
 	}
 	seconds := v.Seconds
 	if v.Since {
@@ -107,7 +109,11 @@ func printCells(w io.Writer, rows []shown, v *View, noun string) error {
 		r := &rows[i]
 		line := []string{strconv.FormatUint(r.Hits, 10)}
 		if v.Interval > 0 {
-			line = append(line, rateText(r.rate))
+			rate := "-"
+			if !open(r.Row) {
+				rate = rateText(r.rate)
+			}
+			line = append(line, rate)
 		}
 		without := uint64(0)
 		for k := range r.Totals {
@@ -318,7 +324,7 @@ func PrintRowsJSON(w io.Writer, all []tracer.Row, v *View) error {
 	for i := range rows {
 		r := &rows[i]
 		var rate *float64
-		if v.Interval > 0 {
+		if v.Interval > 0 && !open(r.Row) {
 			rate = &r.rate
 		}
 		out := struct {

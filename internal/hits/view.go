@@ -31,7 +31,7 @@ type View struct {
 // shown is a row with its rate.
 type shown struct {
 	*tracer.Row
-	rate float64 // hits in a second
+	rate float64 // hits in a second; 0 for runs that have not ended
 }
 
 // rows returns the rows in their order, and how many there are without the bound of View.Top.
@@ -42,7 +42,7 @@ func (v *View) rows(rows []tracer.Row) (out []shown, all int) {
 	}
 	for i := range rows {
 		r := shown{Row: &rows[i]}
-		if v.Interval > 0 {
+		if v.Interval > 0 && !open(r.Row) {
 			old := before[identity(r.Row)]
 			if old == nil {
 				old = new(tracer.Row)
@@ -74,6 +74,9 @@ func identity(r *tracer.Row) string {
 	}
 	return text
 }
+
+// open reports whether a row is of runs that have not ended: so many there are now, while the hits of others are all that there were.
+func open(r *tracer.Row) bool { return r.Outcome == "not ended" }
 
 // since returns what was counted after an earlier look at the same row.
 func since(r, old *tracer.Row) *tracer.Row {

@@ -111,6 +111,36 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestOpenRuns: how many runs have not ended is no difference, and belongs to no interval.
+func TestOpenRuns(t *testing.T) {
+	d := &probe.Definition{Event: "e"}
+	o := &tracer.SummaryOptions{By: []string{"who"}, Spans: make([]*plan.Span, 1)}
+	rows := func(ended, open uint64) []tracer.Row {
+		key := []tracer.Key{{Text: "a", Value: "a"}}
+		return []tracer.Row{{Definition: d, Keys: key, Hits: ended}, {Definition: d, Keys: key, Hits: open, Outcome: "not ended"}}
+	}
+	for _, tt := range []struct {
+		ended, open uint64 // now; 7 and 3 before
+		since       bool
+		text, lines string
+	}{
+		{7, 3, true, "0 runs in 2.0 s, until 9.0 s\nRUNS  RATE  WHO  OUTCOME\n   3     -  a    not ended\n",
+			`{"seconds":9,"interval":2,"definition":`}, // and no rate
+		{8, 2, true, "1 run in 2.0 s, until 9.0 s\nRUNS   RATE  WHO  OUTCOME\n   2      -  a    not ended\n   1  0.5/s  a    ended\n", ""},
+		{9, 1, false, "10 runs in 9.0 s\nRUNS  RATE  WHO  OUTCOME\n   9   1/s  a    ended\n   1     -  a    not ended\n", ""},
+	} {
+		v := View{Options: o, Seconds: 9, Interval: 2, Before: rows(7, 3), Since: tt.since}
+		var text, lines strings.Builder
+		now := rows(tt.ended, tt.open)
+		if err := errors.Join(PrintRows(&text, now, &v), PrintRowsJSON(&lines, now, &v)); err != nil {
+			t.Fatal(err)
+		}
+		if text.String() != tt.text || !strings.Contains(lines.String(), tt.lines) {
+			t.Errorf("got:\n%s%s\nwant:\n%s%s", &text, &lines, tt.text, tt.lines)
+		}
+	}
+}
+
 // TestNothing: the reason that is known is said.
 func TestNothing(t *testing.T) {
 	for want, n := range map[string]Nothing{
