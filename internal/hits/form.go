@@ -14,32 +14,41 @@ type form struct {
 	names []string // that it has
 }
 
-// functions are those of a form, of texts alone: a text is true if it is not empty.
-var functions = map[string]func(args []string) string{
-	"eq":  func(args []string) string { return truth(slices.Contains(args[1:], args[0])) },
-	"ne":  func(args []string) string { return truth(!slices.Contains(args[1:], args[0])) },
-	"not": func(args []string) string { return truth(args[0] == "") },
-	"and": func(args []string) string {
-		if i := slices.Index(args, ""); i >= 0 {
-			return ""
-		}
-		return args[len(args)-1]
-	},
-	"or": func(args []string) string {
-		for _, a := range args {
-			if a != "" {
-				return a
-			}
-		}
-		return ""
-	},
+// formValue is a text, or a number that is written in the form.
+type formValue struct {
+	text string
+	zero bool // a number of 0, which is false; a text is true if it is not empty
 }
 
-func truth(b bool) string {
-	if b {
-		return "true"
+func (v formValue) is() bool { return v.text != "" && !v.zero }
+
+// functions are those of a form. They compare texts.
+var functions = map[string]func(args []formValue) formValue{
+	"eq":  func(args []formValue) formValue { return truth(equal(args)) },
+	"ne":  func(args []formValue) formValue { return truth(!equal(args)) },
+	"not": func(args []formValue) formValue { return truth(!args[0].is()) },
+	"and": func(args []formValue) formValue { return decisive(args, false) },
+	"or":  func(args []formValue) formValue { return decisive(args, true) },
+}
+
+// equal reports whether the first one is one of the others.
+func equal(args []formValue) bool {
+	return slices.ContainsFunc(args[1:], func(v formValue) bool { return v.text == args[0].text })
+}
+
+// decisive returns the first one that is true, or is not, or else the last.
+func decisive(args []formValue, is bool) formValue {
+	if i := slices.IndexFunc(args, func(v formValue) bool { return v.is() == is }); i >= 0 {
+		return args[i]
 	}
-	return ""
+	return args[len(args)-1]
+}
+
+func truth(b bool) formValue {
+	if b {
+		return formValue{text: "true"}
+	}
+	return formValue{}
 }
 
 // newForm parses a template.
@@ -130,9 +139,9 @@ func writeNode(b *strings.Builder, n parse.Node, data map[string]string) {
 	case *parse.TextNode:
 		b.Write(n.Text)
 	case *parse.ActionNode:
-		b.WriteString(valueOf(n.Pipe, data))
+		b.WriteString(valueOf(n.Pipe, data).text)
 	case *parse.IfNode:
-		if valueOf(n.Pipe, data) != "" {
+		if valueOf(n.Pipe, data).is() {
 			writeNode(b, n.List, data)
 		} else {
 			writeNode(b, n.ElseList, data)
@@ -140,14 +149,14 @@ func writeNode(b *strings.Builder, n parse.Node, data map[string]string) {
 	}
 }
 
-func valueOf(n parse.Node, data map[string]string) (value string) {
+func valueOf(n parse.Node, data map[string]string) (value formValue) {
 	switch n := n.(type) {
 	case *parse.FieldNode:
-		return data[n.Ident[0]]
+		return formValue{text: data[n.Ident[0]]}
 	case *parse.StringNode:
-		return n.Text
+		return formValue{text: n.Text}
 	case *parse.NumberNode:
-		return n.Text
+		return formValue{n.Text, n.IsFloat && n.Float64 == 0} // whole numbers are that too
 	case *parse.PipeNode:
 		for i, c := range n.Cmds {
 			args := c.Args
@@ -155,7 +164,7 @@ func valueOf(n parse.Node, data map[string]string) (value string) {
 			if isFunction {
 				args = args[1:]
 			}
-			var values []string
+			var values []formValue
 			for _, a := range args {
 				values = append(values, valueOf(a, data))
 			}

@@ -6,7 +6,7 @@ import (
 )
 
 func TestForm(t *testing.T) {
-	data := map[string]string{"comm": "sh", "n": "41", "none": ""}
+	data := map[string]string{"comm": "sh", "n": "41", "none": "", "zero": "0"}
 	for text, want := range map[string]string{
 		"":                           "",
 		"plain {{/* not said */}}x":  "plain x",
@@ -17,6 +17,9 @@ func TestForm(t *testing.T) {
 		`{{or .none "-"}} {{and .n .comm}} {{not .none}}`:                "- sh true",
 		`{{.n | eq "41"}}{{if (and .n (eq .comm "sh" "bash"))}}!{{end}}`: "true!",
 		"{{- .n -}} x": "41x",
+		`{{if 0}}a{{else if 0.0}}b{{else if not 0x0}}c{{end}}{{if 1}}d{{end}}`:           "cd",
+		`{{or 0 .n}} {{or .none 0}} {{and .n 0}} {{and 1 .n}} {{if .zero}}a text{{end}}`: "41 0 0 41 a text",
+		`{{if eq .zero 0}}none{{end}}{{if and (eq .zero 0) 0}}!{{end}}`:                  "none",
 	} {
 		f, err := newForm(text)
 		if err != nil {
