@@ -211,6 +211,7 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 	}
 	var code []byte
 	jumps, end := 0, at // code is up to end
+	loads := false      // Found has one
 	for range maxStraight {
 		if end-at < longest {
 			sec := img.SectionAt(at)
@@ -244,17 +245,26 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			end = at
 			continue
 		}
-		if writing, ok := arch.Touching(code); own && ok && !writing {
+		var m insn.Touch
+		if ok = own || loads; ok {
+			m, ok = arch.Touches(w.Trace, code, at)
+		}
+		if own && !ok {
+			if writing, touches := arch.Touching(code); touches && !writing {
+				w.reads++ // no address says where
+			}
+		}
+		if own && ok && !m.Writes {
 			w.reads++
 		}
-		m, ok := arch.Touches(w.Trace, code, at)
-		if ok {
+		if ok && loads {
 			w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return f.Loads && w.Trace.IsFrom(m.At, f.Value) })
 		}
 		if ok && own && (!m.Writes || !arch.Spills(code)) {
 			w.Found = append(w.Found, Witness{
 				Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes, Loads: !m.Writes && (m.Loads || m.Compares),
 			})
+			loads = loads || !m.Writes
 		}
 		arch.Follow(w.Trace, code, at)
 		at += uint64(in.Size)

@@ -49,7 +49,9 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
 		t, err := a.Type.Resolve()
 		p.pointer = err == nil && t.Kind == types.Pointer
-		p.volatile, p.function = p.pointer && isVolatile(t), p.pointer && isFunction(t)
+		if p.pointer {
+			p.volatile, p.function = o.once.pointsTo(s.U, t)
+		}
 		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
 		ok = ok || p.pointer
 		o.volatile, functions = o.volatile || p.volatile, functions || p.function

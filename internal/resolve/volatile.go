@@ -12,6 +12,7 @@ import (
 type once struct {
 	u    *Unit
 	by   map[int32]bool // by the record of the function
+	to   map[*types.Type][2]bool
 	spot Spot
 }
 
@@ -19,13 +20,7 @@ type once struct {
 // compute what is volatile where the program says so, once, and count it to the statement that does (C11, 5.1.2.3): another load in the body is not
 // taken for it.
 func (o *once) statement(s *Spot, w *body.Witness) (bool, error) {
-	if o.u != s.U {
-		o.u = s.U
-		if o.by == nil {
-			o.by = make(map[int32]bool)
-		}
-		clear(o.by)
-	}
+	o.of(s.U)
 	recs := s.U.Recs
 	for i := s.Rec; int(i) < len(recs) && (i == s.Rec || recs[i].Parent >= s.Rec); i++ {
 		r := &recs[i]
@@ -55,6 +50,30 @@ func (o *once) statement(s *Spot, w *body.Witness) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// of forgets what is of another unit.
+func (o *once) of(u *Unit) {
+	if o.u == u {
+		return
+	}
+	o.u = u
+	if o.by == nil {
+		o.by, o.to = make(map[int32]bool), make(map[*types.Type][2]bool)
+	}
+	clear(o.by)
+	clear(o.to)
+}
+
+// pointsTo reports whether a pointer of a unit points to something volatile, and whether to a function.
+func (o *once) pointsTo(u *Unit, pointer *types.Type) (volatile, function bool) {
+	o.of(u)
+	k, known := o.to[pointer]
+	if !known {
+		k = [2]bool{isVolatile(pointer), isFunction(pointer)}
+		o.to[pointer] = k
+	}
+	return k[0], k[1]
 }
 
 // readsVolatile reports whether a function has a parameter that points to something volatile, or is one of a kernel that reads what its parameter
