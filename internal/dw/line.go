@@ -319,16 +319,37 @@ func (u *Unit) Rows() ([]Row, error) {
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
 		const perRow = 3 // bytes of a program, or more
-		rows := make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)
-		if err := u.EachCodeRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
+		if t.rows, err = u.readRows(t, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
+			t.rows = nil
 			return nil, err
 		}
-		if !slices.IsSortedFunc(rows, compareRows) {
-			slices.SortStableFunc(rows, compareRows)
-		}
-		t.rows = rows
 	}
 	return t.rows, nil
+}
+
+// RowsIn is Rows in memory that is used again, unless the unit keeps them.
+func (u *Unit) RowsIn(memory []Row) ([]Row, error) {
+	t, err := u.lineTable()
+	if err != nil || t.program.D == nil {
+		return memory[:0], err
+	}
+	u.rowsMu.Lock()
+	kept := t.rows
+	u.rowsMu.Unlock()
+	if kept != nil {
+		return append(memory[:0], kept...), nil
+	}
+	return u.readRows(t, memory[:0])
+}
+
+func (u *Unit) readRows(t *LineTable, rows []Row) ([]Row, error) {
+	if err := u.EachCodeRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
+		return nil, err
+	}
+	if !slices.IsSortedFunc(rows, compareRows) {
+		slices.SortStableFunc(rows, compareRows)
+	}
+	return rows, nil
 }
 
 func compareRows(a, b Row) int {

@@ -101,7 +101,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			}
 		}
 		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
-		if k.Line, k.Column, err = s.U.positionAt(w.Addr); err != nil {
+		if k.Line, k.Column, err = o.once.positionAt(s.U, w.Addr); err != nil {
 			return false, err
 		}
 		if !slices.Contains(o.kinds, k) {
@@ -118,11 +118,17 @@ func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
 }
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.
-func (u *Unit) positionAt(addr uint64) (line, column uint32, err error) {
-	rows, err := u.Rows()
+func (o *once) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
+	if o.of(u); !o.read {
+		if o.rows, err = u.RowsIn(o.rows); err != nil {
+			return 0, 0, err
+		}
+		o.read = true
+	}
+	rows := o.rows
 	k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr > addr })
-	if err != nil || k == 0 {
-		return 0, 0, err
+	if k == 0 {
+		return 0, 0, nil
 	}
 	return rows[k-1].Line, rows[k-1].Column, nil
 }

@@ -13,6 +13,8 @@ type once struct {
 	u    *Unit
 	by   map[int32]bool // by the record of the function
 	to   map[*types.Type][2]bool
+	rows []dw.Row // of the unit, once they are
+	read bool
 	spot Spot
 }
 
@@ -57,7 +59,7 @@ func (o *once) of(u *Unit) {
 	if o.u == u {
 		return
 	}
-	o.u = u
+	o.u, o.read = u, false
 	if o.by == nil {
 		o.by, o.to = make(map[int32]bool), make(map[*types.Type][2]bool)
 	}
