@@ -119,13 +119,21 @@ func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.
 func (o *once) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
-	if o.of(u); !o.read {
+	var rows []dw.Row
+	switch o.of(u); {
+	case !o.everything:
+		if rows, err = u.Rows(); err != nil {
+			return 0, 0, err
+		}
+	case !o.read:
 		if o.rows, err = u.RowsIn(o.rows); err != nil {
 			return 0, 0, err
 		}
 		o.read = true
+		fallthrough
+	default:
+		rows = o.rows
 	}
-	rows := o.rows
 	k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr > addr })
 	if k == 0 {
 		return 0, 0, nil

@@ -15,7 +15,9 @@ type once struct {
 	to   map[*types.Type][2]bool
 	rows []dw.Row // of the unit, once they are
 	read bool
-	spot Spot
+	// everything is set if all units are read, one after the other: rows are then in memory that is used again.
+	everything bool
+	spot       Spot
 }
 
 // statement reports whether a load in a body is a statement of it, or of what is inlined into it: one of memory that is volatile. Compilers
