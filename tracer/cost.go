@@ -1,13 +1,11 @@
 package tracer
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/internal/mapped"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -188,18 +187,11 @@ func emptyRecord() asm.Instructions {
 
 // ownOffset returns where an address of this process's code is in its executable.
 func ownOffset(pc uint64) (uint64, error) {
-	f, err := os.Open("/proc/self/maps")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var from, to, offset uint64
-		var flags string
-		if _, err := fmt.Fscanf(strings.NewReader(lines.Text()), "%x-%x %s %x", &from, &to, &flags, &offset); err == nil && pc >= from && pc < to {
-			return pc - from + offset, nil
+	maps, err := mapped.Of(os.Getpid())
+	for _, m := range maps {
+		if pc >= m.Start && pc < m.End {
+			return pc - m.Start + m.Offset, nil
 		}
 	}
-	return 0, errors.Join(lines.Err(), fmt.Errorf("/proc/self/maps: nothing at %#x", pc))
+	return 0, errors.Join(err, fmt.Errorf("/proc/self/maps: nothing at %#x", pc))
 }
