@@ -3,7 +3,6 @@ package body
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -138,12 +137,7 @@ func (c *Code) placeOf(r *dw.Row, n int32) rowPlace {
 
 // rowAt returns the row that an instruction was compiled for, or nil.
 func (c *Code) rowAt(n int32) *dw.Row {
-	addr := c.graph.Insns[n].Addr
-	k := sort.Search(len(c.rows), func(k int) bool { return c.rows[k].Addr > addr })
-	if k == 0 {
-		return nil
-	}
-	return &c.rows[k-1]
+	return dw.RowAt(c.rows, c.graph.Insns[n].Addr)
 }
 
 // past returns the first instruction from one on that is no padding.

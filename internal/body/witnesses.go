@@ -119,38 +119,18 @@ func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 
 // Called adds the only function that a body calls by itself, if it has one: no call in inner, the code of what is inlined into the body.
 func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
-	arch := insn.For(img.Instructions())
 	var found []Witness
-	known, left := true, uint64(maxCounted)
-	for _, r := range ranges {
-		if r.Hi-r.Lo > left {
-			return
+	known := img.eachIn(ranges, func(at uint64, in *insn.Insn, _ []byte) bool {
+		if in.Branches && !img.staysIn(at, in) {
+			return false // a jump to another function calls it too
 		}
-		left -= r.Hi - r.Lo
-		err := img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
-			for at := r.Lo; known && len(code) > 0; {
-				in, ok := arch.Next(code)
-				if known = ok; !ok {
-					return
-				}
-				// A jump to another function calls it too.
-				if in.Branches && !img.staysIn(at, &in) {
-					known = false
-					return
-				}
-				if in.Call && !dw.Covers(inner, at) {
-					known = in.Target != 0
-					found = append(found, Witness{Addr: at, Size: in.Size, Value: Fixed(at + uint64(in.Target)), Shape: 1, Call: true, Target: true})
-				}
-				at += uint64(in.Size)
-				code = code[in.Size:]
-			}
-		})
-		if err != nil || !known {
-			return
+		if !in.Call || dw.Covers(inner, at) {
+			return true
 		}
-	}
-	if len(found) == 1 {
+		found = append(found, Witness{Addr: at, Size: in.Size, Value: Fixed(at + uint64(in.Target)), Shape: 1, Call: true, Target: true})
+		return in.Target != 0
+	})
+	if known && len(found) == 1 {
 		w.Found = append(w.Found, found[0])
 	}
 }
@@ -173,34 +153,46 @@ const maxCounted = 512
 
 // count returns how many instructions in some ranges read memory, and how many write it; in code that is large or not known, more than there are.
 func (img *Image) count(ranges []dw.Range) (reads, writes int) {
-	const many = maxCounted
+	arch := insn.For(img.Instructions())
+	known := img.eachIn(ranges, func(_ uint64, _ *insn.Insn, code []byte) bool {
+		if writing, ok := arch.Touching(code); ok && writing {
+			writes++
+		} else if ok {
+			reads++
+		}
+		return true
+	})
+	if !known {
+		return maxCounted, maxCounted
+	}
+	return reads, writes
+}
+
+// eachIn calls f for the instructions in some ranges, with the code from each on, as long as it returns true. known is false if it did not, or if the
+// code is large or not known.
+func (img *Image) eachIn(ranges []dw.Range, f func(at uint64, in *insn.Insn, code []byte) bool) (known bool) {
 	arch := insn.For(img.Instructions())
 	left := uint64(maxCounted)
 	for _, r := range ranges {
 		if r.Hi-r.Lo > left {
-			return many, many
+			return false
 		}
 		left -= r.Hi - r.Lo
-		unknown := false
+		known = true
 		err := img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
-			for len(code) > 0 {
+			for at := r.Lo; known && len(code) > 0; {
 				in, ok := arch.Next(code)
-				if unknown = !ok; !ok {
-					return
+				if known = ok && f(at, &in, code); known {
+					at += uint64(in.Size)
+					code = code[in.Size:]
 				}
-				if writing, ok := arch.Touching(code); ok && writing {
-					writes++
-				} else if ok {
-					reads++
-				}
-				code = code[in.Size:]
 			}
 		})
-		if unknown || err != nil {
-			return many, many
+		if err != nil || !known {
+			return false
 		}
 	}
-	return reads, writes
+	return true
 }
 
 func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
@@ -249,12 +241,12 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 		if ok = own || loads; ok {
 			m, ok = arch.Touches(w.Trace, code, at)
 		}
+		reads := ok && !m.Writes
 		if own && !ok {
-			if writing, touches := arch.Touching(code); touches && !writing {
-				w.reads++ // no address says where
-			}
+			writing, touches := arch.Touching(code) // no address says where
+			reads = touches && !writing
 		}
-		if own && ok && !m.Writes {
+		if own && reads {
 			w.reads++
 		}
 		if ok && loads {

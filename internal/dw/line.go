@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -350,6 +351,15 @@ func (u *Unit) readRows(t *LineTable, rows []Row) ([]Row, error) {
 		slices.SortStableFunc(rows, compareRows)
 	}
 	return rows, nil
+}
+
+// RowAt returns the row that an instruction at an address was compiled for, of sorted ones, or nil.
+func RowAt(rows []Row, addr uint64) *Row {
+	k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr > addr })
+	if k == 0 {
+		return nil
+	}
+	return &rows[k-1]
 }
 
 func compareRows(a, b Row) int {

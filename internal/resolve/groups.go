@@ -153,7 +153,7 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{once: once{everything: true}}} }}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: unitFacts{everything: true}}} }}
 	units := img.Index.AllUnits()
 	return img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)

@@ -2,11 +2,11 @@ package resolve
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -17,7 +17,7 @@ type observed struct {
 	params    []parameter
 	letters   []byte // see claim.Kind
 	volatile  bool   // a parameter points to something volatile
-	once      once
+	facts     unitFacts
 	constants []uint64
 	straight  body.Straight
 	kinds     []claim.Kind // of the witnesses
@@ -50,7 +50,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		t, err := a.Type.Resolve()
 		p.pointer = err == nil && t.Kind == types.Pointer
 		if p.pointer {
-			p.volatile, p.function = o.once.pointsTo(s.U, t)
+			p.volatile, p.function = o.facts.pointsTo(s.U, t)
 		}
 		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
 		ok = ok || p.pointer
@@ -84,24 +84,31 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		return false, err
 	}
 	if functions {
-		inner, err := s.inner(&o.once.spot)
+		var inner []dw.Range
+		every := func(*index.Rec) (bool, error) { return true, nil }
+		whole, err := s.inner(false, &o.facts.spot, every, func(ranges []dw.Range) bool {
+			inner = append(inner, ranges...)
+			return true
+		})
 		if err != nil {
 			return false, err
 		}
-		o.straight.Called(s.U.Img.Code, ranges, inner)
+		if whole { // else it is not known which calls are the body's own
+			o.straight.Called(s.U.Img.Code, ranges, inner)
+		}
 	}
 	o.kinds, o.first = o.kinds[:0], o.first[:0]
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
 		if w.Loads {
-			if is, err := o.once.statement(s, w); err != nil {
+			if is, err := o.facts.statement(s, w); err != nil {
 				return false, err
 			} else if !is {
 				continue
 			}
 		}
 		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
-		if k.Line, k.Column, err = o.once.positionAt(s.U, w.Addr); err != nil {
+		if k.Line, k.Column, err = o.facts.positionAt(s.U, w.Addr); err != nil {
 			return false, err
 		}
 		if !slices.Contains(o.kinds, k) {
@@ -115,47 +122,4 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 // of them.
 func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
 	return (!w.Loads || p.volatile || !o.volatile) && (!w.Target || p.function)
-}
-
-// positionAt returns the line and the column that the instruction at an address was compiled for.
-func (o *once) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
-	var rows []dw.Row
-	switch o.of(u); {
-	case !o.everything:
-		if rows, err = u.Rows(); err != nil {
-			return 0, 0, err
-		}
-	case !o.read:
-		if o.rows, err = u.RowsIn(o.rows); err != nil {
-			return 0, 0, err
-		}
-		o.read = true
-		fallthrough
-	default:
-		rows = o.rows
-	}
-	k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr > addr })
-	if k == 0 {
-		return 0, 0, nil
-	}
-	return rows[k-1].Line, rows[k-1].Column, nil
-}
-
-// inner returns the code of what is inlined into the body at a spot.
-func (s *Spot) inner(memory *Spot) (all []dw.Range, err error) {
-	recs := s.U.Recs
-	for i := s.Rec + 1; int(i) < len(recs) && recs[i].Parent >= s.Rec; i++ {
-		if !inlined(&recs[i]) {
-			continue
-		}
-		if ok, err := s.U.Read(i, memory); err != nil || !ok {
-			return nil, err
-		}
-		ranges, err := s.U.Extent(&memory.PCs)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, ranges...)
-	}
-	return all, nil
 }

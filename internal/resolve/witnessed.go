@@ -111,15 +111,15 @@ func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
 	if passes, err := c.Passes([]byte{uint8(op.DW_OP_reg0) + uint8(w.Register)}); passes || err != nil {
 		return passes, err
 	}
+	if !u.Body.GNU() || !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) {
+		return false, nil // LLVM passes nothing that a function of its unit does not use (DeadArgumentElimination)
+	}
 	e, ok, err := c.Callee()
 	if !ok || err != nil {
 		return false, err
 	}
 	if is, err := u.callsAsDeclared(e, w.Shape); !is || err != nil {
 		return false, err
-	}
-	if !u.Body.GNU() || !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) {
-		return false, nil // LLVM passes nothing that a function of its unit does not use (DeadArgumentElimination)
 	}
 	passes := false
 	_, err = u.assign(e, func(f func(d *Var) (bool, error)) error { return u.Img.EachParam(e, f) },

@@ -8,10 +8,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// once remembers which functions of a unit read memory that is volatile.
-type once struct {
+// unitFacts remembers of a unit what observing its bodies asks again and again.
+type unitFacts struct {
 	u    *Unit
-	by   map[int32]bool // by the record of the function
+	once map[int32]bool // whether a function reads memory that is volatile, by its record
 	to   map[*types.Type][2]bool
 	rows []dw.Row // of the unit, once they are
 	read bool
@@ -23,61 +23,104 @@ type once struct {
 // statement reports whether a load in a body is a statement of it, or of what is inlined into it: one of memory that is volatile. Compilers
 // compute what is volatile where the program says so, once, and count it to the statement that does (C11, 5.1.2.3): another load in the body is not
 // taken for it.
-func (o *once) statement(s *Spot, w *body.Witness) (bool, error) {
-	o.of(s.U)
+func (k *unitFacts) statement(s *Spot, w *body.Witness) (is bool, err error) {
+	k.of(s.U)
+	_, err = s.inner(true, &k.spot, k.readsVolatile, func(ranges []dw.Range) (more bool) {
+		is = dw.Covers(ranges, w.Addr)
+		return !is
+	})
+	return is, err
+}
+
+// readsVolatile is that of the unit, remembered.
+func (k *unitFacts) readsVolatile(r *index.Rec) (bool, error) {
+	if r.Root < 0 {
+		return false, nil
+	}
+	reads, known := k.once[r.Root]
+	if !known {
+		var err error
+		if reads, err = k.u.readsVolatile(r.Root); err != nil {
+			return false, err
+		}
+		k.once[r.Root] = reads
+	}
+	return reads, nil
+}
+
+// inner calls f with the code of what is inlined into the body at a spot, and of the body too if own is set, where is accepts its record. whole is
+// false if one has code that is none.
+func (s *Spot) inner(own bool, memory *Spot, is func(*index.Rec) (bool, error), f func([]dw.Range) (more bool)) (whole bool, err error) {
 	recs := s.U.Recs
-	for i := s.Rec; int(i) < len(recs) && (i == s.Rec || recs[i].Parent >= s.Rec); i++ {
-		r := &recs[i]
-		if !inlined(r) || r.Root < 0 {
+	first := s.Rec + 1
+	if own {
+		first = s.Rec
+	}
+	for i := first; int(i) < len(recs) && (i == s.Rec || recs[i].Parent >= s.Rec); i++ {
+		if !inlined(&recs[i]) {
 			continue
 		}
-		reads, known := o.by[r.Root]
-		if !known {
-			var err error
-			if reads, err = s.U.readsVolatile(r.Root); err != nil {
-				return false, err
-			}
-			o.by[r.Root] = reads
-		}
-		if !reads {
+		if wanted, err := is(&recs[i]); err != nil {
+			return false, err
+		} else if !wanted {
 			continue
 		}
-		if ok, err := s.U.Read(i, &o.spot); err != nil || !ok {
+		if ok, err := s.U.Read(i, memory); err != nil || !ok {
 			return false, err
 		}
-		ranges, err := s.U.Extent(&o.spot.PCs)
-		if err != nil {
-			return false, err
-		}
-		if dw.Covers(ranges, w.Addr) {
-			return true, nil
+		ranges, err := s.U.Extent(&memory.PCs)
+		if err != nil || !f(ranges) {
+			return true, err
 		}
 	}
-	return false, nil
+	return true, nil
 }
 
 // of forgets what is of another unit.
-func (o *once) of(u *Unit) {
-	if o.u == u {
+func (k *unitFacts) of(u *Unit) {
+	if k.u == u {
 		return
 	}
-	o.u, o.read = u, false
-	if o.by == nil {
-		o.by, o.to = make(map[int32]bool), make(map[*types.Type][2]bool)
+	k.u, k.read = u, false
+	if k.once == nil {
+		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
 	}
-	clear(o.by)
-	clear(o.to)
+	clear(k.once)
+	clear(k.to)
 }
 
 // pointsTo reports whether a pointer of a unit points to something volatile, and whether to a function.
-func (o *once) pointsTo(u *Unit, pointer *types.Type) (volatile, function bool) {
-	o.of(u)
-	k, known := o.to[pointer]
+func (k *unitFacts) pointsTo(u *Unit, pointer *types.Type) (volatile, function bool) {
+	k.of(u)
+	to, known := k.to[pointer]
 	if !known {
-		k = [2]bool{isVolatile(pointer), isFunction(pointer)}
-		o.to[pointer] = k
+		to = [2]bool{isVolatile(pointer), isFunction(pointer)}
+		k.to[pointer] = to
 	}
-	return k[0], k[1]
+	return to[0], to[1]
+}
+
+// positionAt returns the line and the column that the instruction at an address was compiled for.
+func (k *unitFacts) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
+	rows, err := k.lines(u)
+	if r := dw.RowAt(rows, addr); r != nil {
+		return r.Line, r.Column, err
+	}
+	return 0, 0, err
+}
+
+// lines returns the rows of a unit.
+func (k *unitFacts) lines(u *Unit) (rows []dw.Row, err error) {
+	if k.of(u); !k.everything {
+		return u.Rows()
+	}
+	if !k.read {
+		if k.rows, err = u.RowsIn(k.rows); err != nil {
+			return nil, err
+		}
+		k.read = true
+	}
+	return k.rows, nil
 }
 
 // readsVolatile reports whether a function has a parameter that points to something volatile, or is one of a kernel that reads what its parameter
