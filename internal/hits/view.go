@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/internal/mapview"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -179,24 +180,12 @@ func (v *View) order() func(a, b shown) int {
 
 // compareKeys compares numbers as such, from the largest, and others by their texts.
 func compareKeys(a, b tracer.Key) int {
-	x, xIs := float(a.Value)
-	y, yIs := float(b.Value)
+	x, xIs := (&mapview.Value{Scalar: a.Value}).Number()
+	y, yIs := (&mapview.Value{Scalar: b.Value}).Number()
 	if xIs && yIs {
 		return cmp.Compare(y, x)
 	}
 	return cmp.Compare(a.Text, b.Text)
-}
-
-func float(x any) (float64, bool) {
-	switch x := x.(type) {
-	case int64:
-		return float64(x), true
-	case uint64:
-		return float64(x), true
-	case float64:
-		return x, true
-	}
-	return 0, false
 }
 
 // numberOf returns a number of a total to sort by.
@@ -210,6 +199,6 @@ func numberOf(t *tracer.Total, of string) float64 {
 	case "max":
 		n = t.Max
 	}
-	x, _ := float(n)
+	x, _ := (&mapview.Value{Scalar: n}).Number()
 	return x
 }
