@@ -30,7 +30,7 @@ var (
 	userLine = regexp.MustCompile(`(?m)^        (0x[0-9a-f]+|.* \[init\])$`)
 	runRow   = regexp.MustCompile(`(?m)^ +1( +[0-9.]+(ns|µs|ms|s)){4} +18193$`)
 	// Go's runtime opens files before main.
-	together = regexp.MustCompile(`(?ms)^ *\d+\.\d{6}  prolog-dump +\d+  do_sys_openat2  dfd=-100$.*^ *\d+\.\d{6}  prolog-dump +\d+  main\.main\b`)
+	together = regexp.MustCompile(`(?ms)^ *\d+\.\d{6}  prolog-dump +\d+  do_sys_openat2( at do_sys_openat2\+0x8)?  dfd=-100$.*^ *\d+\.\d{6}  prolog-dump +\d+  main\.main\b`)
 )
 
 func checkSummaries(t *testing.T, outputs []guest.Output) {
