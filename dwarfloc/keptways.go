@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // To find the ways into a body takes longer than all else that a question asks about it, and they are the image's, not the question's. So
@@ -140,7 +141,10 @@ func (img *Image) keepDerived() error {
 			img.units[i].deriveWays()
 		}
 		if asked, more := img.file.Asked(); more {
-			img.r.Index.DeriveImage(asked)
+			img.r.Index.DeriveImage(index.BlockAsked, asked)
+		}
+		if learned, more := img.r.Controls.Learned(); more {
+			img.r.Index.DeriveImage(index.BlockControls, learned)
 		}
 		return img.r.Index.KeepDerived()
 	})

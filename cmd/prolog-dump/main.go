@@ -64,7 +64,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 // and 200 with 100, for a tenth less work.
 const (
 	gcUsual    = 50
-	gcCoverage = 20
+	gcCoverage = 100
 	gcLarge    = 100 // once many sites are printed
 
 	// gcFirst holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they

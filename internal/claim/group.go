@@ -127,15 +127,22 @@ func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok
 		}
 		distance, ok = d, true
 	}
-	if ok {
-		// Each control counts for each form.
-		n := int(g.by[0].equal + g.by[0].differ)
-		ok = n >= Enough && n >= g.Undecided && (g.loose >= Enough || len(g.fixed) >= distinct)
-	}
+	ok = ok && g.enough()
 	for i, l := range g.limits {
 		ok = ok && constants[i] >= l.least && constants[i] <= l.most
 	}
 	return distance, ok
+}
+
+// enough reports whether the group has enough controls, of enough values.
+func (g *Group) enough() bool {
+	n := int(g.by[0].equal + g.by[0].differ) // each control counts for each form
+	return n >= Enough && n >= g.Undecided && (g.loose >= Enough || len(g.fixed) >= distinct)
+}
+
+// Speaks reports whether there can be a body for which the group says something.
+func (g *Group) Speaks() bool {
+	return g.by != nil && g.enough() && slices.ContainsFunc(g.by, func(c controls) bool { return c.differ == 0 })
 }
 
 // Count is how many controls of some groups there are: those that are equal, those of groups in which another one differs, and those that do.

@@ -14,13 +14,20 @@ import (
 )
 
 // What answers derive of a unit, and the scan does not need, is kept too, in blocks that only their maker reads, and after those of all
-// units one of the image: the kept file is written anew with them when the image is not used any more. Several processes may do so;
+// units those of the image: the kept file is written anew with them when the image is not used any more. Several processes may do so;
 // the last one's is left.
+
+// Blocks of the image, which come after those of its units.
+const (
+	BlockAsked    = iota // symbols: see image.File.Asked
+	BlockControls        // see resolve.Controls
+	imageBlocks
+)
 
 // derived has the blocks that are not in the kept file.
 type derived struct {
 	mu     sync.Mutex
-	blocks map[int][]byte // by unit; the image's is after all units'
+	blocks map[int][]byte // by unit; the image's are after all units'
 	facts  [sha256.Size]byte
 	known  bool // facts, the hash of the contents that the kept file is of
 }
@@ -28,7 +35,7 @@ type derived struct {
 // keptBlocks is where blocks are in a kept file.
 type keptBlocks struct {
 	file *sealed.File
-	ends []byte // for each unit, and the image, 4 bytes: where its block ends; empty if there are none
+	ends []byte // for each block 4 bytes: where it ends; empty if there are none
 	from int    // where the first one begins
 }
 
@@ -76,8 +83,11 @@ func (x *Index) Derive(unit int, block []byte) {
 	x.derived.blocks[unit] = block
 }
 
-// DeriveImage sets the image's block.
-func (x *Index) DeriveImage(block []byte) { x.Derive(len(x.Units), block) }
+// DerivedOfImage is Derived for a block of the image.
+func (x *Index) DerivedOfImage(block int) []byte { return x.Derived(len(x.Units) + block) }
+
+// DeriveImage sets a block of the image.
+func (x *Index) DeriveImage(block int, b []byte) { x.Derive(len(x.Units)+block, b) }
 
 // keptFrom notes the hash of the contents that the kept file is of.
 func (x *Index) keptFrom(facts []byte) {
@@ -148,7 +158,7 @@ func (x *Index) withBlocks(d []byte) ([]byte, error) {
 	}
 	old := keptBlocks{f, parts[keptEnds].Bytes, f.Part(keptDerived).From}
 	var ends, blocks []byte
-	for i := range len(x.Units) + 1 {
+	for i := range len(x.Units) + imageBlocks {
 		b, ok := x.derived.blocks[i]
 		if !ok {
 			if b, err = old.block(i); err != nil {
@@ -158,6 +168,6 @@ func (x *Index) withBlocks(d []byte) ([]byte, error) {
 		blocks = append(blocks, b...)
 		ends = binary.LittleEndian.AppendUint32(ends, uint32(len(blocks)))
 	}
-	parts[keptEnds], parts[keptDerived] = sealed.Data{Bytes: ends, Records: len(x.Units) + 1}, sealed.Data{Bytes: blocks}
+	parts[keptEnds], parts[keptDerived] = sealed.Data{Bytes: ends, Records: len(x.Units) + imageBlocks}, sealed.Data{Bytes: blocks}
 	return KeptKind.Assemble(x.derived.facts[:], parts), nil
 }

@@ -45,7 +45,7 @@ type Options struct {
 	// Symbols returns the symbols to keep with a scan; UseSymbols takes kept ones.
 	Symbols    func() ([]byte, error)
 	UseSymbols func([]byte) bool
-	// UseAsked takes the block of the image: see DeriveImage.
+	// UseAsked takes BlockAsked.
 	UseAsked func([]byte)
 }
 

@@ -51,11 +51,11 @@ import (
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".11.idx"
+const KeptSuffix = ".12.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 11, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 12, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived",
@@ -386,7 +386,7 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 			return false, fmt.Errorf("%s: the kept index is of an image with other contents", x.KeptPath())
 		}
 	}
-	if len(parts[keptEnds]) > 0 && len(parts[keptEnds]) != 4*(count+1) {
+	if len(parts[keptEnds]) > 0 && len(parts[keptEnds]) != 4*(count+imageBlocks) {
 		return false, f.Errorf(f.Part(keptEnds).From, "%d blocks, of %d units", len(parts[keptEnds])/4, count)
 	}
 	x.keptFrom(f.Header()[sealed.AtFacts:][:sha256.Size])
@@ -429,7 +429,7 @@ func (k *kept) complete() bool {
 // use takes a kept scan of units.
 func (x *Index) use(k *kept, units []dw.Unit) {
 	x.Kept, x.Data.Units = k, units
-	x.O.UseAsked(x.Derived(len(units)))
+	x.O.UseAsked(x.Derived(len(units) + BlockAsked))
 	x.Data.UseFrameTable(func() []byte {
 		at := k.file.Part(keptFrames)
 		table, err := k.file.Bytes(at.From, at.To)

@@ -62,6 +62,9 @@ func (ev *Evaluator) Begin(s *Spot) {
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.spot = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead, ev.midwayRead = nil, nil, false, false, false
+	if ev.witnessing != nil {
+		ev.witnessing.done = false
+	}
 	ev.use(s.U)
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
 // The controls of a claim are the bodies of the same function whose parameters debug information knows. They are read when a question first asks
@@ -19,9 +19,11 @@ import (
 type Controls struct {
 	mu    sync.Mutex
 	all   map[functionKey]*groups
-	asked int // how many functions were learned alone
+	asked int  // how many functions were asked for, up to fewFunctions
+	most  bool // more were
 
-	every     map[functionKey]*groups // of all functions, once they are learned
+	every     atomic.Pointer[learned]
+	keptOnce  sync.Once // asks the index for it
 	everyOnce sync.Once
 	everyErr  error
 }
@@ -41,6 +43,22 @@ type groups struct {
 	err  error
 	mu   sync.Mutex
 	by   map[groupKey]*claim.Group
+	// acts are the kinds without place and parameters, once all are learned.
+	acts map[claim.Kind]bool
+}
+
+// act is a kind without place and parameters.
+func act(k claim.Kind) claim.Kind {
+	k.Line, k.Column, k.Params = 0, 0, ""
+	return k
+}
+
+// learned sets acts.
+func (g *groups) learned() {
+	g.acts = make(map[claim.Kind]bool)
+	for k := range g.by {
+		g.acts[act(k.Kind)] = true
+	}
 }
 
 type groupKey struct {
@@ -55,13 +73,12 @@ func (c *Controls) LearnAll() {
 	c.mu.Unlock()
 }
 
-// groupsOf returns the groups of a function.
+// groupsOf returns the groups of a function, or nil if none of them speaks.
 func (img *Image) groupsOf(k functionKey) (*groups, error) {
 	c := &img.Controls
 	c.mu.Lock()
 	g := c.all[k]
-	alone := g != nil || c.asked < fewFunctions
-	if g == nil && alone {
+	if g == nil && c.asked < fewFunctions {
 		c.asked++
 		g = newGroups()
 		if c.all == nil {
@@ -69,40 +86,39 @@ func (img *Image) groupsOf(k functionKey) (*groups, error) {
 		}
 		c.all[k] = g
 	}
+	c.most = c.most || g == nil
 	c.mu.Unlock()
-	if alone {
+	if l := img.learned(); l != nil {
+		return l.of(k), nil
+	}
+	if g != nil {
 		g.once.Do(func() { g.err = img.learn(k, g) })
 		return g, g.err
 	}
 	c.everyOnce.Do(func() { c.everyErr = img.learnEvery() })
-	return c.every[k], c.everyErr
+	if c.everyErr != nil {
+		return nil, c.everyErr
+	}
+	return c.every.Load().of(k), nil
 }
 
-// Counts returns how many controls there are by rule, of the groups that are large enough to speak.
+// learnedOf returns the groups of a function that speak, or nil if none does. known is false if that has not been learned.
+func (img *Image) learnedOf(k functionKey) (g *groups, known bool) {
+	l := img.learned()
+	if l == nil {
+		return nil, false
+	}
+	return l.of(k), true
+}
+
+// Counts returns how many controls there are by rule, of the groups that are large enough to speak, if those of all functions were needed.
 func (c *Controls) Counts() map[string]claim.Count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make(map[string]claim.Count)
-	for _, g := range c.every {
-		for k, x := range g.by {
-			equal, differ := x.Counts()
-			if equal+differ < claim.Enough {
-				continue
-			}
-			r := rule.Operand
-			if k.Call {
-				r = rule.Call
-			}
-			n := out[r.String()]
-			if n.Differ += differ; differ > 0 {
-				n.Silenced += equal
-			} else {
-				n.Equal += equal
-			}
-			out[r.String()] = n
-		}
+	if l := c.every.Load(); l != nil && c.most {
+		return l.counts
 	}
-	return out
+	return nil
 }
 
 func newGroups() *groups { return &groups{by: make(map[groupKey]*claim.Group)} }
@@ -137,25 +153,25 @@ func (img *Image) learn(k functionKey, g *groups) error {
 
 // learnEvery reads the bodies of all functions.
 func (img *Image) learnEvery() error {
+	every := newLearned()
 	often, err := img.inlinedOften()
 	if err != nil {
 		return err
 	}
-	c := &img.Controls
-	c.every = make(map[functionKey]*groups)
+	var mu sync.Mutex
 	of := func(k functionKey) *groups {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		g := c.every[k]
+		mu.Lock()
+		defer mu.Unlock()
+		g := every.groups[k]
 		if g == nil {
 			g = newGroups()
-			c.every[k] = g
+			every.groups[k] = g
 		}
 		return g
 	}
 	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: unitFacts{everything: true}}} }}
 	units := img.Index.AllUnits()
-	return img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
+	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)
 		defer learners.Put(l)
 		u := &img.Units[units[i]]
@@ -166,6 +182,13 @@ func (img *Image) learnEvery() error {
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	every.prune()
+	every.new = true
+	img.Controls.every.Store(every)
+	return nil
 }
 
 // inlinedOften returns the names of functions with enough inlined bodies for a group to speak.

@@ -18,6 +18,7 @@ type observed struct {
 	letters   []byte // see claim.Kind
 	volatile  bool   // a parameter points to something volatile
 	facts     unitFacts
+	about     *groups // nil, or those that speak: witnesses of other kinds are left out
 	constants []uint64
 	straight  body.Straight
 	kinds     []claim.Kind // of the witnesses
@@ -100,6 +101,10 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	o.kinds, o.first = o.kinds[:0], o.first[:0]
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
+		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
+		if o.about != nil && !o.about.acts[k] {
+			continue
+		}
 		if w.Loads {
 			if is, err := o.facts.statement(s, w); err != nil {
 				return false, err
@@ -107,7 +112,6 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 				continue
 			}
 		}
-		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
 		if k.Line, k.Column, err = o.facts.positionAt(s.U, w.Addr); err != nil {
 			return false, err
 		}

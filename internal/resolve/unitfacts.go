@@ -11,7 +11,8 @@ import (
 // unitFacts remembers of a unit what observing its bodies asks again and again.
 type unitFacts struct {
 	u    *Unit
-	once map[int32]bool // whether a function reads memory that is volatile, by its record
+	once map[int32]bool        // whether a function reads memory that is volatile, by its record
+	keys map[int32]functionKey // of functions, by their records
 	to   map[*types.Type][2]bool
 	rows []dw.Row // of the unit, once they are
 	read bool
@@ -83,8 +84,9 @@ func (k *unitFacts) of(u *Unit) {
 	}
 	k.u, k.read = u, false
 	if k.once == nil {
-		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
+		k.once, k.to, k.keys = make(map[int32]bool), make(map[*types.Type][2]bool), make(map[int32]functionKey)
 	}
+	clear(k.keys)
 	clear(k.once)
 	clear(k.to)
 }
@@ -98,6 +100,20 @@ func (k *unitFacts) pointsTo(u *Unit, pointer *types.Type) (volatile, function b
 		k.to[pointer] = to
 	}
 	return to[0], to[1]
+}
+
+// function returns the function of a unit's record.
+func (k *unitFacts) function(u *Unit, rec int32) (functionKey, error) {
+	k.of(u)
+	root := u.Recs[rec].Root
+	if key, known := k.keys[root]; known && root >= 0 {
+		return key, nil
+	}
+	key, err := u.functionOf(rec)
+	if err == nil {
+		k.keys[root] = key
+	}
+	return key, err
 }
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.

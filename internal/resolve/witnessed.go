@@ -17,6 +17,27 @@ import (
 type witnessing struct {
 	params Params
 	seen   observed
+	done   bool // seen is of the spot
+	any    bool // there is a witness
+}
+
+// observed observes the body at the spot, once. ok is false if no witness can speak.
+func (w *witnessing) observed(s *Spot) (ok bool, err error) {
+	if w.done {
+		return w.any, nil
+	}
+	w.done, w.any = true, false
+	k, err := w.seen.facts.function(s.U, s.Rec)
+	if err != nil {
+		return false, err
+	}
+	about, known := s.U.Img.learnedOf(k)
+	if known && about == nil {
+		return false, nil
+	}
+	w.seen.about = about
+	w.any, err = w.params.observe(s, &w.seen)
+	return w.any, err
 }
 
 // witnessed returns the value of a pointer that the debug information has lost and an instruction of the body says: it accesses what the
@@ -29,10 +50,10 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	if ev.witnessing == nil {
 		ev.witnessing = new(witnessing)
 	}
-	o := &ev.witnessing.seen
-	if ok, err := ev.witnessing.params.observe(s, o); !ok || err != nil {
+	if ok, err := ev.witnessing.observed(s); !ok || err != nil {
 		return l, "", err
 	}
+	o := &ev.witnessing.seen
 	name, err := x.Text()
 	if err != nil {
 		return l, "", err
@@ -53,7 +74,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
 		return l, "", nil
 	}
-	function, err := s.U.functionOf(s.Rec)
+	function, err := o.facts.function(s.U, s.Rec)
 	if err != nil {
 		return l, "", err
 	}
