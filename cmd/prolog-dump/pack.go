@@ -146,7 +146,7 @@ type packJSON struct {
 }
 
 func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path, dir string, noTypes, stats bool) error {
-	collectAt(gcCoverage)
+	collectAt(gcUsual)
 	po := pack.Options{NoTypes: noTypes}
 	var list patterns
 	for _, n := range names {
