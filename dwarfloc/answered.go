@@ -391,9 +391,13 @@ func (s *Site) asked() answers.Place {
 
 // variable returns a value as a variable of a site.
 func (s *Site) valueOf(x *answers.Value, role Role) *Variable {
-	return &Variable{
+	v := &Variable{
 		Name: x.Name, Role: role, Type: x.Type, Loc: x.Loc, Reason: x.Reason, Entries: x.Entries, LowBit: x.LowBit, Site: s,
 	}
+	if s.Image.leftOut.Has(v.Loc.Rule) {
+		v.Reason, v.Loc = answers.Unrecovered(v.Loc.Rule), loc.Location{}
+	}
+	return v
 }
 
 func (a *answeredSite) params(s *Site) ([]*Variable, error) {

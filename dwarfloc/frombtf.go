@@ -40,16 +40,13 @@ func FromBTF(o BTFOptions) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAnswered(f, t, nil), nil
+	return newAnswered(f, t), nil
 }
 
 // newAnswered returns the image of a file about which a source answers.
-func newAnswered(f *image.File, source answers.Source, o *Options) *Image {
+func newAnswered(f *image.File, source answers.Source) *Image {
 	img := &Image{file: f}
 	img.by = answered{img, source}
-	if o != nil {
-		img.o = *o
-	}
 	return img
 }
 
@@ -77,7 +74,7 @@ func OpenBTF(path string, a *arch.Arch) (*Image, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return newAnswered(f, t, nil), nil
+	return newAnswered(f, t), nil
 }
 
 // isBTF reports whether a file begins as BTF does.

@@ -23,6 +23,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -36,6 +37,8 @@ type Image struct {
 	o     Options
 	lost  *MissingError // see Missing
 	flags uint32        // of the ELF file
+
+	leftOut rule.Set // the rules that Options.Recover does not name
 
 	asideMu   sync.Mutex
 	aside     sync.WaitGroup // work that Close waits for
@@ -74,6 +77,9 @@ type Options struct {
 	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
 	// left out the types that are there.
 	KernelTypes func() ([]byte, error)
+	// Recover names the rules by which values are looked for that the debug information has lost: "caller", "table", "operand" and
+	// "call" (see [loc.Rule]). nil means all of them, and an empty list that is not nil none.
+	Recover []string
 	// MaxUnpacked bounds how many bytes compressed sections, and a file that is compressed as a
 	// whole, may unpack to in all. 0 means 24 MiB and 32 times what they are unpacked from, which
 	// no compiler's output reaches.
@@ -124,31 +130,32 @@ func FromBytes(name string, data []byte, o *Options) (*Image, error) {
 }
 
 func newImage(f *image.File, o *Options) (*Image, error) {
+	img := &Image{file: f}
+	if o != nil {
+		img.o = *o
+	}
+	var err error
+	if img.leftOut, err = rule.LeftOut(img.o.Recover); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path(), err)
+	}
 	if pack, err := f.SectionContents(packfile.Section); err != nil || pack != nil {
 		if err != nil {
 			return nil, err
 		}
-		var kernelTypes func() ([]byte, error)
-		if o != nil {
-			kernelTypes = o.KernelTypes
-		}
-		t, err := answers.OpenPack(f, pack, kernelTypes)
+		t, err := answers.OpenPack(f, pack, img.o.KernelTypes)
 		if err != nil {
 			return nil, err
 		}
-		return newAnswered(f, t, o), nil
+		img.by = answered{img, t}
+		return img, nil
 	}
 	sections, err := f.DebugSections()
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{file: f}
 	img.by = dwarfImage{img}
 	if err := f.Guard(func() error { img.flags = elfFlags(f); return nil }); err != nil {
 		return nil, err
-	}
-	if o != nil {
-		img.o = *o
 	}
 	data := dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
@@ -163,7 +170,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if img.lost != nil {
 		key = "" // the index of a part would take the place of the whole one's
 	}
-	img.r = &resolve.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted}
+	img.r = &resolve.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted, LeftOut: img.leftOut}
 	img.r.Index = index.New(data, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: key,
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,

@@ -92,8 +92,14 @@ func (at *visible) lookup(name string) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
+	var extern bool
 	if best != nil {
-		return s.variable(&best.Var, ev)
+		if extern, err = best.Elsewhere(); err != nil {
+			return nil, err
+		}
+		if !extern {
+			return s.variable(&best.Var, ev)
+		}
 	}
 	if err := at.readDeclared(); err != nil {
 		return nil, err
@@ -104,7 +110,12 @@ func (at *visible) lookup(name string) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if best != nil {
+	if best != nil && !extern {
+		if extern, err = best.Elsewhere(); err != nil {
+			return nil, err
+		}
+	}
+	if best != nil && !extern {
 		if best.Constant.Form == 0 && !best.Static() {
 			best.Location = dw.Value{}
 		}

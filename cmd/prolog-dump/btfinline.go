@@ -56,7 +56,7 @@ in another place.`,
 			}
 			return nil
 		},
-	}, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache", "output", "no-pager")
+	}, textOrJSON, "vmlinux", "exec", "debug-dir", "recover", "no-cache", "output", "no-pager")
 	cmd.AddCommand(btfInlineWriteCommand(s))
 	return cmd
 }
@@ -84,7 +84,7 @@ adds it to the image, and --btf=IMAGE answers from both.`,
 			return buffered(cmd, func(w io.Writer) error { return s.writeBTFInline(cmd.Context(), w, image, path) })
 		},
 	}
-	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "recover", "no-cache")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
 	return cmd
 }

@@ -83,7 +83,7 @@ The exit status is 1 if a definition has less on a kernel than --require says.`,
 			return launch.Status(exitError) // it is an answer all the same, and goes to the file that -o names
 		},
 	}
-	s.use(cmd, []string{"text", "json", "html"}, join([]string{"ways", "doubt", "string-bytes", "debug-dir", "no-cache"}, answerFlags)...)
+	s.use(cmd, []string{"text", "json", "html"}, join([]string{"ways", "doubt", "string-bytes", "debug-dir", "recover", "no-cache"}, answerFlags)...)
 	f := cmd.Flags()
 	f.Var((*texts)(&kernels), "kernels", "packs, archives, kernel images, or directories with them; may be repeated")
 	f.StringVar(&require, "require", "any", "what each definition must have on each kernel, as an exit status: none; any, a site with all arguments; all, every site; or a part, as '90 % of sites'")

@@ -49,7 +49,7 @@ gate for a kernel build.`,
 			})
 		},
 	}
-	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "no-cache", "output", "no-pager")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "recover", "no-cache", "output", "no-pager")
 	cmd.Flags().StringVar(&diff, "diff", "", "compare with another image's coverage")
 	return cmd
 }

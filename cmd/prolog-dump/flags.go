@@ -33,6 +33,7 @@ var (
 	waysNames       = []string{"all", "entry"}
 	missingNames    = []string{"flag", "skip", "fail"}
 	doubtNames      = []string{"missing", "mark", "keep"}
+	recoverNames    = []string{"all", "none", "caller", "table", "operand", "call"}
 	ifMissingNames  = []string{"drop", "pass"}
 	conventionNames = []string{"auto", "registers", "record"}
 )
@@ -90,6 +91,9 @@ var sharedFlags = []flag{
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
 		f.Var((*texts)(&s.debugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
+	{"recover", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.recover, "recover", "all", "by what values are looked for that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
+	}, recoverNames},
 	{"sites", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	}, nil},
@@ -124,7 +128,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "pack-url", "debug-dir", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "pack-url", "debug-dir", "recover", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "doubt", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

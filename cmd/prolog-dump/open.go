@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -16,6 +17,13 @@ import (
 // one only declares.
 func (s *settings) imageOptions(typesOf *dwarfloc.Image) dwarfloc.Options {
 	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug, Partial: true, KernelTypes: instances.KernelTypes}
+	switch s.recover {
+	case "", "all":
+	case "none":
+		o.Recover = []string{}
+	default:
+		o.Recover = strings.Split(s.recover, ",")
+	}
 	if !s.noCache {
 		dir, chosen := userCache()
 		o.CacheDir = dir

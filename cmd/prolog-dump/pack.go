@@ -60,7 +60,7 @@ server to the commands that need packs.`,
 			return buffered(cmd, func(w io.Writer) error { return s.writePack(cmd.Context(), w, image, names, path, dir, noTypes, stats) })
 		},
 	}
-	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "recover", "no-cache")
 	f := cmd.Flags()
 	f.StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
 	f.StringVar(&dir, "out-dir", "", "a directory with packs by build ID, for a server of files")

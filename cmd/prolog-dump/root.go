@@ -46,6 +46,7 @@ type settings struct {
 	packURLs  []string
 	fetchPack func(buildID string) (path string, err error) // nil without servers
 	archived  map[string][]byte                             // packs in archives, by what stands for their paths
+	recover   string                                        // by what rules
 	debugDirs []string
 	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 

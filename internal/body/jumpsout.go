@@ -1,6 +1,8 @@
 package body
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
@@ -75,9 +77,28 @@ func (c *Code) Changes() Changes {
 	return *out
 }
 
-// Keeps reports whether a register has everywhere in the function what it had where that was called: no instruction writes it, and nothing
-// is called. GCC's callers rely on it (-fipa-ra).
-func (c *Code) Keeps(register uint64) bool {
+// Spares reports whether no instruction of the function writes a register. What the function calls may.
+func (c *Code) Spares(register uint64) bool {
 	w := c.Changes()
-	return w.Known && !w.Calls && !c.mayPatch && register < followed && !w.Registers.Has(register)
+	return w.Known && !c.mayPatch && register < followed && !w.Registers.Has(register)
+}
+
+// CallsTo returns the link-time addresses of what the function calls. known is false if it also calls what a register or memory says, or if its
+// code is not known.
+func (c *Code) CallsTo() (to []uint64, known bool) {
+	known = c.Changes().Known
+	if !known || !c.changes.Calls {
+		return nil, known
+	}
+	for i := range c.graph.Insns {
+		in, ok := c.arch.Next(c.graph.Bytes(int32(i)))
+		if !ok || in.Call && in.Target == 0 {
+			return nil, false
+		}
+		if in.Call {
+			to = append(to, c.graph.Insns[i].Addr+uint64(in.Target))
+		}
+	}
+	slices.Sort(to)
+	return slices.Compact(to), true
 }

@@ -8,13 +8,16 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Values of the caller's frame: what an expression was where the function was called (DW_OP_entry_value), and a parameter that a clone lost
@@ -56,7 +59,38 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 
 // ParameterRef returns what callers passed for a parameter.
 func (ev *Evaluator) ParameterRef(off uint64) (*loc.Expr, loc.Reason, error) {
-	return ev.passedBy(wanted{parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
+	v, r, err := ev.passedBy(wanted{parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
+	if v == nil || err != nil {
+		return v, r, err
+	}
+	// What a call passes may have more bits than the parameter, and what is computed from it is computed from the parameter.
+	if t := ev.u.integerAt(ev.u.Off + off); t != nil && t.Size < int64(ev.Arch.WordSize) {
+		v = ev.Extend(v, int(t.Size), t.Signed)
+	}
+	return v, r, nil
+}
+
+// integerAt returns the type of the parameter that has its entry at an offset, if that is a type of integers, or nil.
+func (u *Unit) integerAt(off uint64) *types.Type {
+	e, err := u.Entry(off)
+	if err != nil {
+		return nil
+	}
+	x, err := u.ReadVar(e)
+	if err == nil {
+		err = x.Complete()
+	}
+	if err != nil {
+		return nil
+	}
+	t, err := x.U.TypeOf(x.Type)
+	if err == nil {
+		t, err = t.Resolve()
+	}
+	if err != nil || t.Kind != types.Int && t.Kind != types.Char && t.Kind != types.Enum && t.Kind != types.Bool || t.Size <= 0 {
+		return nil // damage is reported where the parameter is asked for
+	}
+	return t
 }
 
 // placeOf returns the expression by which call sites name a register, and how many bytes are loaded from the address in it, or 0. It is nil for
@@ -97,6 +131,9 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 	because := func(why string) (*loc.Expr, loc.Reason, error) {
 		lost.Detail = why
 		return nil, lost, nil
+	}
+	if s.U.Img.LeftOut.Has(rule.Caller) {
+		return nil, answers.Unrecovered(rule.Caller), nil
 	}
 	if ev.nested == maxNested {
 		return because("it is a value of more than two callers above")
@@ -264,12 +301,24 @@ func dependsOnWidth(e *loc.Expr) bool {
 		return false
 	}
 	if extensionFor[e.Op] != 0 || eval.Comparison(e.Op) || e.Op == ops.Select {
-		return true
+		return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
 	}
 	if e.Op == ops.Caller {
 		return false // of its own width
 	}
 	return dependsOnWidth(e.A) || dependsOnWidth(e.B) || dependsOnWidth(e.C)
+}
+
+// hasUpperBits reports whether an expression may have other upper bits than what was passed: it is computed from a register, or from what a
+// call passes, that is not made as wide as it was.
+func hasUpperBits(e *loc.Expr) bool {
+	switch {
+	case e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.Const || e.Op == ops.Addr:
+		return false
+	case e.Op == ops.Reg || e.Op == ops.Caller:
+		return true
+	}
+	return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
 }
 
 // fromCaller reports whether a location has a value of the caller's frame, and whether that is enough to know it.
@@ -367,7 +416,13 @@ func (f *callFrame) before(n uint64) *loc.Expr {
 		if w := c.Changes(); w.Known && !w.Registers.Has(n) || f.frame.Saves(n) {
 			return f.register(n)
 		}
-	} else if c.Keeps(n) {
+		return nil
+	}
+	x, err := f.ev.spot.U.readCalls()
+	if err != nil {
+		return nil
+	}
+	if kept, err := x.Keeps(c, n); kept && err == nil {
 		return f.register(n)
 	}
 	return nil

@@ -18,14 +18,17 @@ func (ev *Evaluator) claimed(a *Answer, x *Var) (bool, error) {
 	if ev.unclaimed || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != Inline || x.Tag != dw.TagFormalParameter {
 		return false, nil
 	}
-	l, witness, err := ev.Stated(x)
-	if err != nil {
-		return false, err
+	out := ev.spot.U.Img.LeftOut
+	l, witness, err := loc.Location{}, "", error(nil)
+	if !out.Has(rule.Table) {
+		if l, witness, err = ev.Stated(x); err != nil {
+			return false, err
+		}
 	}
-	if witness == "" {
+	if witness == "" && !(out.Has(rule.Operand) && out.Has(rule.Call)) {
 		l, witness, err = ev.witnessed(x)
 	}
-	if witness == "" || err != nil {
+	if witness == "" || out.Has(l.Rule) || err != nil {
 		return false, err
 	}
 	a.Loc, a.Reason, a.Because = l, loc.Reason{}, witness

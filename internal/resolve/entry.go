@@ -84,6 +84,27 @@ func (x *Var) Complete() error {
 	return nil
 }
 
+// Elsewhere reports whether the entry declares a variable that is defined elsewhere, as "extern int i;" in a block does, and does not describe it.
+func (x *Var) Elsewhere() (bool, error) {
+	cur := *x
+	for range index.MaxOrigins {
+		if cur.Described() || cur.Decl && cur.External {
+			return !cur.Described(), nil
+		}
+		if cur.Origin.Form == 0 {
+			return false, nil
+		}
+		e, err := cur.U.Target(cur.Origin)
+		if err != nil {
+			return false, err
+		}
+		if cur, err = x.U.Img.Of(e.Unit).ReadVar(e); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // Inherit adds what x lacks from one origin, which may be in another unit.
 func (x *Var) Inherit(d *Var) error {
 	if x.Name.Form == 0 && d.Name.Form != 0 {

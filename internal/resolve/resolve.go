@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -34,6 +35,7 @@ type Image struct {
 	Machine   abi.Machine
 	Units     []Unit             // by number; set by Prepare
 	Preempted *preempt.Variables // binds names as the dynamic linker does
+	LeftOut   rule.Set           // by these rules nothing is recovered
 
 	extents  extents // see callsAt
 	Controls Controls

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -156,6 +157,9 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 	}
 	l.Rule = c.Rule
 	if has, enough := fromCaller(l); has {
+		if e := l.Expr; e != nil && (e.Op == ops.SExt || e.Op == ops.ZExt) && e.A.Op == ops.Caller && v.Type.Size == int64(e.Size) {
+			l.Expr = e.A // the parameter itself: as wide as it is fetched
+		}
 		if l.Rule = rule.Caller; !enough {
 			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.EntryValueOnly, Detail: "what is computed from it depends on its upper bits"}
 			return nil

@@ -70,19 +70,19 @@ type narrowing struct {
 	of    func(register uint64) uint64 // how many lower bits of it may not be 0
 }
 
-// arithmetic reports whether an operation is a number, a register, memory, arithmetic of two numbers, or the end of a value or a piece.
+// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, or the end of a value or a piece.
 func arithmetic(c op.Opcode) bool {
 	switch {
 	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
 		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
 		return true
 	}
-	return c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
+	return c == opParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
 }
 
 // movesDown reports whether an expression moves upper bits down, and not in an address.
 func movesDown(e *loc.Expr) bool {
-	return e != nil && e.Op != ops.Deref && (extensionFor[e.Op] != 0 || movesDown(e.A) || movesDown(e.B) || movesDown(e.C))
+	return e != nil && e.Op != ops.Deref && e.Op != ops.Caller && (extensionFor[e.Op] != 0 || movesDown(e.A) || movesDown(e.B) || movesDown(e.C))
 }
 
 // extensionFor has the operations that move upper bits of their first operand down, and how 32 bits of it are extended.
@@ -143,8 +143,8 @@ func (ev *Evaluator) special(expr []byte) bool {
 // expr returns an expression, of which the lower bits matter, with the operands extended whose upper bits would not be there in
 // arithmetic of 32 bits.
 func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
-	if e == nil || e.Op == ops.Deref {
-		return e // an address has 64 bits
+	if e == nil || e.Op == ops.Deref || e.Op == ops.Caller {
+		return e // an address has 64 bits, and what a call passes has its own width
 	}
 	below := bits // that matter of the operands
 	by, moves := extensionFor[e.Op]
@@ -191,7 +191,7 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		return &out
 	}
 	extend := func(x *loc.Expr) *loc.Expr {
-		if x.Op == ops.Const {
+		if x.Op == ops.Const || x.Op == by && x.Size <= 4 {
 			return x
 		}
 		return &loc.Expr{Op: by, Size: 4, A: x}
@@ -258,6 +258,8 @@ func operandsOf(e *loc.Expr) (o operandsIn) {
 		return operandsIn{memory: e.Size <= 4, wide: e.Size > 4}
 	case ops.Reg:
 		return operandsIn{register: true}
+	case ops.Caller:
+		return operandsIn{wide: true} // a parameter of 64 bits: others are extended
 	case ops.Const:
 		return operandsIn{wide: e.K != uint64(int64(int32(e.K)))}
 	case ops.ZExt, ops.SExt:

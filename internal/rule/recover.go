@@ -1,0 +1,37 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Set has rules.
+type Set uint32
+
+// recovering are the rules that say what the debug information does not, and that may be left out.
+var recovering = []loc.Rule{Caller, Table, Operand, Call}
+
+// LeftOut returns the rules among those that say what the debug information does not without the ones that have a name. nil names all.
+func LeftOut(names []string) (Set, error) {
+	if names == nil {
+		return 0, nil
+	}
+	byName := make(map[string]loc.Rule)
+	out := Set(0)
+	for _, r := range recovering {
+		byName[r.String()] = r
+		out |= 1 << r
+	}
+	for _, n := range names {
+		r, known := byName[n]
+		if !known {
+			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s", n, Caller, Table, Operand, Call)
+		}
+		out &^= 1 << r
+	}
+	return out, nil
+}
+
+// Has reports whether a rule is in the set.
+func (s Set) Has(r loc.Rule) bool { return s>>r&1 != 0 }
