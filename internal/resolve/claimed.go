@@ -25,7 +25,7 @@ func (ev *Evaluator) claimed(a *Answer, x *Var) (bool, error) {
 			return false, err
 		}
 	}
-	if witness == "" && !(out.Has(rule.Operand) && out.Has(rule.Call)) {
+	if witness == "" && (!out.Has(rule.Operand) || !out.Has(rule.Call)) {
 		l, witness, err = ev.witnessed(x)
 	}
 	if witness == "" || out.Has(l.Rule) || err != nil {

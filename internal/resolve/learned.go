@@ -189,10 +189,10 @@ func (l *learned) find(k functionKey) *groups {
 // pack appends the groups to b.
 func (g *groups) pack(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(g.by)))
-	keys := slices.SortedFunc(maps.Keys(g.by), func(a, b groupKey) int { return cmp.Or(cmp.Compare(a.parameter, b.parameter), a.Kind.Compare(&b.Kind)) })
+	keys := slices.SortedFunc(maps.Keys(g.by), func(a, b groupKey) int { return cmp.Or(cmp.Compare(a.parameter, b.parameter), a.Compare(&b.Kind)) })
 	for _, k := range keys {
 		b = binary.AppendUvarint(b, uint64(k.parameter))
-		b = g.by[k].Pack(k.Kind.Pack(b))
+		b = g.by[k].Pack(k.Pack(b))
 	}
 	return b
 }
@@ -202,7 +202,7 @@ func unpackGroups(b *bin.Reader) *groups {
 	g := newGroups()
 	for left := b.ULEB(); left > 0 && !b.Bad; left-- {
 		k := groupKey{parameter: int(b.ULEB())}
-		k.Kind.Unpack(b)
+		k.Unpack(b)
 		x := new(claim.Group)
 		x.Unpack(b, &k.Kind)
 		g.by[k] = x

@@ -15,9 +15,9 @@ func TestRecover(t *testing.T) {
 	testenv.Tool(t, "gcc")
 	path := build(t, []string{"-O2"})
 	// rules returns how many parameters each rule says, and how many are lost for each reason.
-	rules := func(open func(o *dwarfloc.Options) (*dwarfloc.Image, error), recover []string) map[string]int {
+	rules := func(open func(o *dwarfloc.Options) (*dwarfloc.Image, error), names []string) map[string]int {
 		t.Helper()
-		img, err := open(&dwarfloc.Options{Recover: recover})
+		img, err := open(&dwarfloc.Options{Recover: names})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,9 @@ func TestRecover(t *testing.T) {
 	}
 	for name, open := range map[string]func(o *dwarfloc.Options) (*dwarfloc.Image, error){
 		"image": image,
-		"pack":  func(o *dwarfloc.Options) (*dwarfloc.Image, error) { return dwarfloc.FromBytes("pack", packed.Bytes(), o) },
+		"pack": func(o *dwarfloc.Options) (*dwarfloc.Image, error) {
+			return dwarfloc.FromBytes("pack", packed.Bytes(), o)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, none, one := rules(open, nil), rules(open, []string{}), rules(open, []string{"call", "table"})
