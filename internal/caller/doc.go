@@ -35,6 +35,10 @@ type Unit struct {
 	jumpsOnce sync.Once
 	jumps     []uint64 // see jumpsTo
 	known     sync.Map // what Of has returned, by record
+
+	indirectOnce  sync.Once
+	indirectCalls []Call // see indirect
+	indirectErr   error
 }
 
 // function is a part of a function out of line.

@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"sync"
@@ -16,8 +17,10 @@ type Call struct {
 	Return uint64 // the link-time address after it
 	Caller int32  // the record of the function that calls, in Unit
 	Unit   *dw.Unit
-	entry  dw.Entry
-	x      *Unit
+	// Entry, if it is not 0, is the link-time address of the function: the call is an indirect one, of what Target says, which may be another one.
+	Entry uint64
+	entry dw.Entry
+	x     *Unit
 }
 
 // changed are the names of functions whose signature the compiler made for their direct callers alone (GCC's -fipa-sra, -fipa-cp and
@@ -91,13 +94,19 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 			after = slices.Compact(all)
 		}
 	}
+	of.function, of.entry = f, entry
+	if f.Hi != 0 && len(after) == 0 && s != nil && s.Addr == f.start && !s.Global && !x.u.Image.Arch().LowBit {
+		of.entry = f.start
+		if calls, err = x.indirect(f.start); err != nil || len(calls) > 0 && len(calls) <= MaxCalls {
+			return calls, "", err
+		}
+	}
 	switch {
 	case f.Hi == 0 || len(after) == 0:
 		return nil, "no call of it is known", nil
 	case len(after) > MaxCalls:
 		return nil, "it has too many calls", nil
 	}
-	of.function, of.entry = f, entry
 	of.clone = s != nil && s.Addr <= f.start && changed.MatchString(s.Name)
 	for _, at := range after {
 		from := x
@@ -118,6 +127,46 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 	return calls, why, nil
 }
 
+// indirect returns the unit's indirect calls of which the debug information says what they call, as calls of a function.
+func (x *Unit) indirect(entry uint64) ([]Call, error) {
+	x.indirectOnce.Do(func() {
+		seen := make(map[int32]bool)
+		for _, f := range x.functions {
+			if seen[f.rec] {
+				continue
+			}
+			seen[f.rec] = true
+			e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[f.rec].Off))
+			if err == nil {
+				err = x.eachCall(e, 0, func(k dw.Entry, back uint64, target bool) {
+					if target {
+						x.indirectCalls = append(x.indirectCalls, Call{Return: back, Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x})
+					}
+				})
+			}
+			if x.indirectErr = err; err != nil {
+				return
+			}
+		}
+		slices.SortFunc(x.indirectCalls, func(a, b Call) int { return cmp.Compare(a.Return, b.Return) })
+	})
+	calls := slices.Clone(x.indirectCalls)
+	for i := range calls {
+		calls[i].Entry = entry
+	}
+	return calls, x.indirectErr
+}
+
+// Target returns the address that an indirect call calls.
+func (c *Call) Target() (v Value, ok bool, err error) {
+	err = c.entry.Attrs(func(a dw.Attr, x dw.Value) {
+		if (a == dw.AttrCallTarget || a == dw.AttrGNUCallTarget) && x.IsBlock() {
+			v, ok = Value{x.Bytes(), c.entry.Off}, true
+		}
+	})
+	return v, ok, err
+}
+
 // At returns the described call that returns to an address.
 func (x *Unit) At(at uint64) (c Call, ok bool, err error) {
 	f, ok := x.function(at - 1)
@@ -130,7 +179,12 @@ func (x *Unit) At(at uint64) (c Call, ok bool, err error) {
 	}
 	c = Call{Return: at, Caller: f.rec, Unit: x.u.Unit.Unit, x: x}
 	found := 0
-	err = x.describe(e, 0, &c, &found)
+	err = x.eachCall(e, 0, func(k dw.Entry, back uint64, _ bool) {
+		if back == at {
+			c.entry = k
+			found++
+		}
+	})
 	return c, found == 1, err // else they may say different things
 }
 
@@ -175,36 +229,38 @@ func (x *Unit) nothing(from, to uint64) bool {
 // maxScopes bounds how deeply scopes nest.
 const maxScopes = 256
 
-// describe finds the entry of a call below a function's: it may be in that of an inlined instance.
-func (x *Unit) describe(e dw.Entry, depth int, c *Call, found *int) error {
+// eachCall calls f with the entries of calls below a function's, which may be in that of an inlined instance; with where they return to, and
+// whether they say what address is called.
+func (x *Unit) eachCall(e dw.Entry, depth int, f func(k dw.Entry, back uint64, target bool)) error {
 	if depth > maxScopes {
 		return nil
 	}
 	return e.Children(func(k dw.Entry) (bool, error) {
 		switch k.Tag() {
 		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
-			return true, x.describe(k, depth+1, c, found)
+			return true, x.eachCall(k, depth+1, f)
 		case dw.TagCallSite, dw.TagGNUCallSite:
 		default:
 			return true, nil
 		}
 		var at dw.Value
-		jumps := false
+		jumps, target := false, false
 		err := k.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
 			case dw.AttrCallReturnPC, dw.AttrLowpc:
 				at = v
 			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
 				jumps = v.U != 0
+			case dw.AttrCallTarget, dw.AttrGNUCallTarget:
+				target = v.IsBlock()
 			}
 		})
 		if err != nil || at.Form == 0 || jumps {
 			return true, err
 		}
 		addr, err := x.u.Address(at)
-		if err == nil && addr == c.Return {
-			c.entry = k
-			*found++
+		if err == nil {
+			f(k, addr, target)
 		}
 		return true, err
 	})

@@ -143,11 +143,13 @@ const (
 	AttrCallParameter  Attr = 0x80
 	AttrCallPC         Attr = 0x81
 	AttrCallTailCall   Attr = 0x82
+	AttrCallTarget     Attr = 0x83
 	AttrCallDataValue  Attr = 0x86
 	AttrNoreturn       Attr = 0x87
 	AttrLoclistsBase   Attr = 0x8c
 	AttrGNUCallValue   Attr = 0x2111
 	AttrGNUDataValue   Attr = 0x2112
+	AttrGNUCallTarget  Attr = 0x2113
 	AttrGNUTailCall    Attr = 0x2115
 
 	// DWARF 2 and 3 have no AttrLinkageName. Compilers write this in its place (GCC and LLVM do).

@@ -204,6 +204,11 @@ func (u *Unit) describe(w wanted) (*described, error) {
 		if err != nil {
 			return nil, err
 		}
+		if value != nil && c.Entry != 0 {
+			if value, err = u.Img.Of(c.Unit).ifCalled(c, value, w.nested+1); err != nil {
+				return nil, err
+			}
+		}
 		if value != nil {
 			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
 		}
@@ -292,6 +297,21 @@ func (u *Unit) valueAt(c *caller.Call, v caller.Value, nested int) (*loc.Expr, e
 		}
 	}
 	return nil, nil
+}
+
+// ifCalled returns what an indirect call passes as the value that exists only where the call is one of the function: what it calls is compared
+// with the function's address, in the caller's frame. It returns nil where the call does not say what that is.
+func (u *Unit) ifCalled(c *caller.Call, value *loc.Expr, nested int) (*loc.Expr, error) {
+	v, ok, err := c.Target()
+	if !ok || err != nil {
+		return nil, err
+	}
+	target, err := u.valueAt(c, v, nested)
+	if target == nil || err != nil {
+		return nil, err
+	}
+	var b eval.Builder
+	return b.Caller(target, u.Img.Arch().WordSize, []eval.Passed{{Return: c.Entry, Value: value}}), nil
 }
 
 // dependsOnWidth reports whether upper bits of what an expression is computed from get into its lower ones, or decide something: these bits

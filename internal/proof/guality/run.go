@@ -1,6 +1,7 @@
 package guality
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -121,6 +122,26 @@ type answer struct {
 	text    string
 }
 
+// mostEmpty is how many lines after a check's own one may be the first that has code.
+const mostEmpty = 3
+
+// planned makes a plan for a check. Where its line has no code, it stops at the next one that has, as GDB does.
+func planned(ctx context.Context, img *dwarfloc.Image, c *Check, o plan.Options) (*plan.Plan, error) {
+	var first error
+	for line := c.Line; line <= c.Line+mostEmpty; line++ {
+		def, err := probe.Parse(fmt.Sprintf("%s:%d %s", c.File, line, c.Var))
+		if err != nil {
+			return nil, err
+		}
+		p, err := plan.New(ctx, img, def, o)
+		if err == nil || !strings.Contains(err.Error(), "no code at line") {
+			return p, err
+		}
+		first = cmp.Or(first, err)
+	}
+	return nil, first
+}
+
 // traced traces a program with one definition for each check.
 func traced(ctx context.Context, path string, checks []Check) ([]answer, error) {
 	out := make([]answer, len(checks))
@@ -136,11 +157,7 @@ func traced(ctx context.Context, path string, checks []Check) ([]answer, error) 
 	var plans []*plan.Plan
 	index := make(map[*plan.Plan]int)
 	for i, c := range checks {
-		def, err := probe.Parse(fmt.Sprintf("%s:%d %s", c.File, c.Line, c.Var))
-		if err != nil {
-			return nil, err
-		}
-		p, err := plan.New(ctx, img, def, plan.Options{Target: running.Target(), Doubt: plan.DoubtKeep})
+		p, err := planned(ctx, img, &c, plan.Options{Target: running.Target(), Doubt: plan.DoubtKeep})
 		if err != nil {
 			out[i].text = err.Error()
 			continue

@@ -1,0 +1,61 @@
+package tracer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+)
+
+// work is called through a pointer, by itself, and by another function in place of its own end: then the return address is that of a call of
+// the other one, which passed something else.
+const indirectSource = `
+__attribute__((noinline)) void used(int x) { asm volatile("" : : "r"(x) : "memory"); }
+static int work(int x, int y)
+{
+	used(x);
+	used(x);
+	asm volatile("nop");
+	used(3);
+	return x;
+}
+static int through(int x, int y) { used(7); return work(x + 1, 1000); }
+int (*table[2])(int, int) = {work, through};
+int main(int argc, char **argv)
+{
+	int sum = 0;
+	for (int i = 0; i < 4; i++) {
+		int (*f)(int, int) = table[i % 2];
+		asm volatile("" : "+r"(f));
+		sum += f(i, 10 + i);
+		used(sum);
+		sum += f == work;
+		asm volatile("" : : "r"(i), "r"(f));
+	}
+	return sum == 12345;
+}
+`
+
+// TestIndirectCallers: what an indirect call passed is known where the caller's frame says that it called the function, and missing where it
+// called another one.
+func TestIndirectCallers(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, compiler := range []string{"gcc-12", "clang-14"} {
+		for _, options := range [][]string{{"-O2", "-fno-inline"}, {"-O2", "-fno-inline", "-no-pie", "-fno-pie"}} {
+			if compiler == "gcc-12" {
+				options = append(options, "-fno-ipa-ra") // the register would keep it
+			}
+			path, img := build(t, compiler, "source.c", indirectSource, options...)
+			p := plans(t, img, "source.c:7 x y")
+			var got []string
+			for _, v := range traced(t, p, "", path) {
+				got = append(got, v[strings.LastIndexByte(v, ' ')+1:])
+			}
+			if want := []string{"x=0", "y=10", "x=2", "x=2", "y=12", "x=4"}; !cmp.Equal(got, want) {
+				t.Errorf("%s %v: %q, want %q", compiler, options, got, want)
+			}
+		}
+	}
+}
