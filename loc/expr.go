@@ -56,6 +56,7 @@ import (
 //   - text: the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
 //   - glob: whether the string of at most K bytes in memory at A, or if A is nil the current task's
 //     name, matches [Expr.Pattern]: 1 or 0
+//   - clz: how many bits of A are 0 above the highest that is 1; 64 for 0
 type Op = ops.Op
 
 // Expr is a computation over a site's registers, memory and constants. Package prologue
@@ -114,6 +115,10 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		b.WriteByte(')')
 	case ops.Task:
 		b.WriteString(ops.TaskNumber(e.K).String())
+	case ops.Clz:
+		b.WriteString("clz(")
+		e.A.write(b, a, false)
+		b.WriteByte(')')
 	case ops.Text:
 		b.WriteString("text[")
 		e.A.write(b, a, false)

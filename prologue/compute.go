@@ -95,6 +95,9 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	case ops.Not:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Xor, dst, -1)
+	case ops.Clz:
+		c.compute(n.a, dst, free)
+		c.leadingZeros(dst, free)
 	case ops.Caller:
 		c.caller(n, dst, free)
 	case ops.Select:
@@ -118,6 +121,29 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		}
 		c.arithmetic(n, dst, free)
 	}
+}
+
+// leadingZeros counts the zeros above a number's highest bit that is 1, by halves: where a half is 0, they are some more, and the number is moved up.
+func (c *computer) leadingZeros(dst asm.Register, free regSet) {
+	free &^= setOf(dst)
+	count := free.pick()
+	upper := (free &^ setOf(count)).pick()
+	c.imm(asm.Mov, count, 0)
+	for half := int32(32); half > 0; half /= 2 {
+		var some label
+		c.reg(asm.Mov, upper, dst)
+		c.imm(asm.RSh, upper, 64-half)
+		c.jumpImm(asm.JNE, upper, 0, &some)
+		c.imm(asm.Add, count, half)
+		c.imm(asm.LSh, dst, half)
+		c.bind(&some)
+	}
+	var some label
+	c.imm(asm.RSh, dst, 63)
+	c.jumpImm(asm.JNE, dst, 0, &some)
+	c.imm(asm.Add, count, 1)
+	c.bind(&some)
+	c.reg(asm.Mov, dst, count)
 }
 
 // partOfRegister reports whether a node extends a part of one of the site's registers that one

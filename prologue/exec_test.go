@@ -3,6 +3,7 @@ package prologue_test
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -165,6 +166,7 @@ func TestOps(t *testing.T) {
 			cases = append(cases,
 				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: ops.Neg, A: hidden(w, 0, a)}), result(0, -a)},
 				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: ops.Not, A: hidden(w, 0, a)}), result(0, ^a)},
+				execCase{fmt.Sprintf("clz %#x", a), value(&expr{Op: ops.Clz, A: hidden(w, 0, a)}), result(0, uint64(bits.LeadingZeros64(a)))},
 				execCase{fmt.Sprintf("select %#x", a), value(sel(hidden(w, 0, a), num(3), num(4))), nil},
 			)
 		}

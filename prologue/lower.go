@@ -174,7 +174,7 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 			return l.b.Deref(a, int(e.Size)), nil
 		}
 		return l.b.Extend(a, int(e.Size), e.Op == ops.SExt), nil
-	case ops.Neg, ops.Not:
+	case ops.Neg, ops.Not, ops.Clz:
 		return l.b.Unary(e.Op, a), nil
 	case ops.Text:
 		return l.b.Text(a), nil

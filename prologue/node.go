@@ -139,7 +139,10 @@ func (p *nodes) of(e *loc.Expr) *node {
 	default:
 		a := p.of(e.A)
 		n.a, n.needs, n.calls, n.divides, n.narrow = a, a.needs, a.calls, a.divides, a.narrow
-		if e.Op == ops.Text {
+		switch e.Op {
+		case ops.Clz:
+			n.needs = max(n.needs, 3) // the number, how many bits, and some of them
+		case ops.Text:
 			n.calls++
 		}
 		if e.Op == ops.Deref {

@@ -52,7 +52,7 @@ func (s *source) expr(depth int) *expr {
 	case n < 12:
 		return &expr{Op: ops.Neg, A: s.expr(depth - 1)}
 	case n < 13:
-		return &expr{Op: ops.Not, A: s.expr(depth - 1)}
+		return &expr{Op: [...]loc.Op{ops.Not, ops.Clz}[s.below(2)], A: s.expr(depth - 1)}
 	case n < 16:
 		return sel(s.expr(depth-1), s.expr(depth-1), s.expr(depth-1))
 	case n < 18:

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"math/bits"
+
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -73,11 +75,14 @@ func (b *Builder) Task(t ops.TaskNumber) *loc.Expr {
 // Text returns the first 8 bytes of the string at address a.
 func (b *Builder) Text(a *loc.Expr) *loc.Expr { return b.node(loc.Expr{Op: ops.Text, A: a}) }
 
-// Unary returns OpNeg or OpNot of a.
+// Unary returns ops.Neg, ops.Not or ops.Clz of a.
 func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
 	if a.Op == ops.Const {
-		if op == ops.Neg {
+		switch op {
+		case ops.Neg:
 			return b.Const(-a.K)
+		case ops.Clz:
+			return b.Const(uint64(bits.LeadingZeros64(a.K)))
 		}
 		return b.Const(^a.K)
 	}

@@ -242,6 +242,10 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 				}
 				continue
 			}
+			if end, ok := m.zeros(cond.e, to); ok {
+				m.at = end
+				continue
+			}
 			return endOfExpr, m.branch(l, cond.e, to)
 		default:
 			if st := m.run(o); st != nil {

@@ -45,6 +45,7 @@ const (
 	Task             // the Task with number K: what the kernel knows of the current task
 	Text             // the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
 	Glob             // whether the string of at most K bytes in memory at A, or the task's name, matches Pattern
+	Clz              // how many bits of A are 0 above the highest that is 1; 64 for 0
 )
 
 // MaxApart bounds the K of an Arm: the callers of one Caller are near each other.
@@ -88,6 +89,7 @@ var opText = [...]string{
 	Task:   "task",
 	Text:   "text",
 	Glob:   "glob",
+	Clz:    "clz",
 }
 
 // String returns the name that loc.Op lists: "deref", "+".

@@ -312,7 +312,7 @@ func operands(op loc.Op) int {
 	switch op {
 	case ops.Const, ops.Reg, ops.Addr:
 		return 0
-	case ops.Deref, ops.ZExt, ops.SExt, ops.Neg, ops.Not:
+	case ops.Deref, ops.ZExt, ops.SExt, ops.Neg, ops.Not, ops.Clz:
 		return 1
 	case ops.Select:
 		return 3

@@ -63,7 +63,7 @@ func (ev *Evaluator) frameArithmetic(e *loc.Expr) bool {
 		return false
 	}
 	switch e.Op {
-	case ops.Mul, ops.Div, ops.UDiv, ops.Mod, ops.UMod, ops.Or, ops.Xor, ops.Shl, ops.Shr, ops.Shra, ops.Neg, ops.Not:
+	case ops.Mul, ops.Div, ops.UDiv, ops.Mod, ops.UMod, ops.Or, ops.Xor, ops.Shl, ops.Shr, ops.Shra, ops.Neg, ops.Not, ops.Clz:
 		if ev.frameAddress(unextended(e.A)) || ev.frameAddress(unextended(e.B)) {
 			return true
 		}

@@ -5,6 +5,7 @@ package exprtest
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -83,6 +84,8 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return -a, true
 	case ops.Not:
 		return ^a, true
+	case ops.Clz:
+		return uint64(bits.LeadingZeros64(a)), true
 	case ops.Caller:
 		for arm := e.B; arm != nil; arm = arm.B {
 			if arm.K == a {
