@@ -310,6 +310,11 @@ func (u *Unit) ifCalled(c *caller.Call, value *loc.Expr, nested int) (*loc.Expr,
 	if target == nil || err != nil {
 		return nil, err
 	}
+	steady := true // memory may have another function's address by now
+	target.Walk(func(e *loc.Expr) { steady = steady && e.Op != ops.Deref })
+	if !steady {
+		return nil, nil
+	}
 	var b eval.Builder
 	return b.Caller(target, u.Img.Arch().WordSize, []eval.Passed{{Return: c.Entry, Value: value}}), nil
 }
