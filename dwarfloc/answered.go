@@ -62,7 +62,11 @@ func (img answered) siteAt(context.Context, uint64) (*Site, error) {
 }
 
 func (img answered) namedType(name string) (*types.Type, error) {
-	return img.source.Types().Named(name)
+	t, err := img.source.Types().Named(name)
+	if other := img.o.TypesOf; err == nil && t == nil && other != nil {
+		return other.by.namedType(name)
+	}
+	return t, err
 }
 
 // site makes s and w what the source has about a site.
@@ -161,16 +165,25 @@ func (img answered) qualifiedNames(context.Context) ([]string, error) {
 }
 
 func (img answered) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
-	l := &answeredList{img: img}
+	var numbers []uint64
 	err := img.guard(func() (err error) {
-		l.numbers, err = img.source.List(m)
+		numbers, err = img.source.List(m)
 		return err
 	})
-	if err != nil || keep == nil {
-		return &SiteList{l}, err
+	if err != nil {
+		return nil, err
+	}
+	return img.listed(ctx, numbers, keep)
+}
+
+// listed returns the list of the sites with some numbers that keep, if it is not nil, accepts.
+func (img answered) listed(ctx context.Context, numbers []uint64, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	l := &answeredList{img, numbers}
+	if keep == nil {
+		return &SiteList{l}, nil
 	}
 	kept := make([]bool, len(l.numbers))
-	err = img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
+	err := img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
 		kept[i], err = keep(s)
 		return err
 	})
@@ -283,9 +296,9 @@ func (a *answeredSite) problem(s *Site) error {
 	case problem == "" && known:
 		return nil
 	case problem == "":
-		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, refusals.ErrNotDecoded, s.Image.answeredBy())
+		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, refusals.ErrNotDecoded, a.source.What())
 	}
-	for _, kind := range []error{refusals.ErrMidInstruction, refusals.ErrHarmful, refusals.ErrNotDecoded} {
+	for _, kind := range []error{refusals.ErrMidInstruction, refusals.ErrHarmful, refusals.ErrNotDecoded, refusals.ErrNoFunction} {
 		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
 			place := s.Image.Path()
 			if kind != refusals.ErrMidInstruction { // which has it after
@@ -311,18 +324,22 @@ func (a *answeredSite) refused(s *Site) (cause string, known bool) {
 }
 
 func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, err error) {
+	leaves, kept := a.Leaves, a.Kept
+	if a.Returns != nil && !force {
+		leaves, kept = a.Returns()
+	}
 	switch {
-	case force || len(a.Leaves) == 0 && a.Kept == "":
+	case force || len(leaves) == 0 && kept == "":
 		return nil, false, nil
-	case a.Kept != "":
+	case kept != "":
 		for _, kind := range []error{refusals.ErrUnwinding, refusals.ErrMovingStack} {
-			if after, ok := strings.CutPrefix(a.Kept, kind.Error()); ok {
+			if after, ok := strings.CutPrefix(kept, kind.Error()); ok {
 				return nil, true, fmt.Errorf("%v: %w%s", s, kind, after)
 			}
 		}
-		return nil, true, fmt.Errorf("%v: %w: %s", s, refusals.ErrUnwinding, a.Kept)
+		return nil, true, fmt.Errorf("%v: %w: %s", s, refusals.ErrUnwinding, kept)
 	}
-	for _, l := range a.Leaves {
+	for _, l := range leaves {
 		at, err := s.returnAt(l.Addr)
 		if err != nil {
 			return nil, true, err
@@ -350,15 +367,37 @@ func (a *answeredSite) named(_ *Site, m Matcher, name string) (bool, error) {
 }
 
 func (a *answeredSite) ranges(s *Site) ([][2]uint64, error) {
-	return nil, s.Image.notDescribed("which code belongs to a body")
+	return nil, a.notDescribed(s, "which code belongs to a body")
 }
 
 func (a *answeredSite) variables(s *Site) ([]*Variable, error) {
-	return nil, s.Image.notDescribed("local variables")
+	return nil, a.notDescribed(s, "local variables")
 }
 
-func (a *answeredSite) namedType(_ *Site, name string) (*types.Type, error) {
-	return a.source.Types().Named(name)
+// notDescribed returns the error of a question about a site that its source cannot answer, which need not be the image's.
+func (a *answeredSite) notDescribed(s *Site, what string) error {
+	return &notDescribed{s.Image.Path(), a.source.What(), what}
+}
+
+func (a *answeredSite) namedType(s *Site, name string) (*types.Type, error) {
+	return s.Image.by.namedType(name)
+}
+
+func (a *answeredSite) numbered(*Site) bool {
+	_, is := a.Values.(answers.Numbered)
+	return is
+}
+
+func (a *answeredSite) argument(s *Site, n int) (*Variable, error) {
+	numbered, ok := a.Values.(answers.Numbered)
+	if !ok {
+		params, err := a.params(s)
+		return s.nth(params, n), err
+	}
+	x, err := numbered.Argument(s.asked(), n)
+	v := s.valueOf(&x, RoleGiven) // a number, or an address of anything
+	v.OfFunction = true
+	return v, err
 }
 
 func (a *answeredSite) enumerator(s *Site, name string) (value int64, found bool, err error) {
@@ -378,7 +417,7 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 		at.Addr, at.View, at.AfterPrologue = a.Start, 0, false
 		at.locateSymbol(s.Function)
 	default:
-		return nil, false, s.Image.notDescribed("where else in a function its arguments are")
+		return nil, false, a.notDescribed(s, "where else in a function its arguments are")
 	}
 	return &at, true, nil
 }
@@ -423,7 +462,7 @@ func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
 			return v, nil
 		}
 	}
-	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.answeredBy() + " has no other variables"}
+	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + a.source.What() + " has no other variables"}
 	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
 }
 

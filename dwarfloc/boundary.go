@@ -19,6 +19,30 @@ func (img *Image) checkInstructions(sites []*Site) ([]error, error) {
 }
 
 func (img dwarfImage) check(sites []*Site, out []error) error {
+	if !slices.ContainsFunc(sites, func(s *Site) bool { return s.u == nil }) {
+		return img.checkOwn(sites, out)
+	}
+	var own []*Site // that the debug information describes
+	var at []int
+	for i, s := range sites {
+		if a, ok := s.by.(*answeredSite); ok {
+			out[i] = a.problem(s)
+			continue
+		}
+		own, at = append(own, s), append(at, i)
+	}
+	problems := make([]error, len(own))
+	err := img.checkOwn(own, problems)
+	for i, problem := range problems {
+		out[at[i]] = problem
+	}
+	return err
+}
+
+func (img dwarfImage) checkOwn(sites []*Site, out []error) error {
+	if len(sites) == 0 {
+		return nil
+	}
 	if !img.r.Code.Decodes() {
 		for i, s := range sites {
 			out[i] = s.notDecoded("instructions of %s are not decoded", img.Arch().Name)

@@ -74,6 +74,10 @@ type Options struct {
 	// Partial says that queries answer although some split units (-gsplit-dwarf) are not there, about the
 	// others: Image.Missing tells which. Otherwise, and if none is there, that is an error of each query.
 	Partial bool
+	// Symbols says that what the debug information does not have is answered by symbols: functions of which these say where they
+	// begin, and the calling convention where the first words are that they get. Otherwise a program or library without debug
+	// information is an error.
+	Symbols bool
 	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
 	// left out the types that are there.
 	KernelTypes func() ([]byte, error)
@@ -150,6 +154,12 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		return img, nil
 	}
 	sections, err := f.DebugSections()
+	if errors.Is(err, ErrNoDWARF) {
+		if t, other := img.symbolsAlone(); t != nil || other != nil {
+			img.by = answered{img, t}
+			return img, other
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ func init() {
 		Before:            (*Site).beforeWay,
 		Body:              (*Site).bodyID,
 		Enumerator:        (*Site).enumerator,
+		Evidence:          (*Site).evidence,
 		Frame:             (*Site).frameVariable,
 		Jumps:             (*Site).jumpsAway,
 		Named:             (*Site).namedBy,
@@ -39,5 +40,9 @@ func init() {
 		EachOf:            (*SiteList).each,
 		Clone:             (*Site).keptCopy,
 		List:              (*Image).siteList,
+		OnlySymbols:       (*Image).onlySymbols,
+		Held:              (*Image).held,
+		Argument:          (*Site).argument,
+		NoNames:           (*Site).noNames,
 	}
 }

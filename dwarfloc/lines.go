@@ -51,7 +51,7 @@ func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body 
 	}
 	byUnit := make(map[*unit][]*Site)
 	for _, s := range bodies {
-		if s.u.img == img {
+		if s.u != nil && s.u.img == img {
 			byUnit[s.u] = append(byUnit[s.u], s)
 		}
 	}

@@ -1,6 +1,15 @@
 package dwarfloc
 
-import "github.com/bpfprologue/bpfprologue/internal/resolve"
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
 
 // Params returns the function's parameters in order, as they are at the site. A
 // parameter that the site's own entry leaves out was optimized away.
@@ -37,6 +46,44 @@ func (debugInfo) params(s *Site) ([]*Variable, error) {
 		r.out = append(r.out, v)
 	})
 	return r.out, err
+}
+
+// argument is inside.Argument.
+func (s *Site) argument(n int) (v *Variable, err error) {
+	err = s.Image.guard(func() error {
+		v, err = s.by.argument(s, n)
+		return err
+	})
+	return v, err
+}
+
+// noNames is inside.NoNames.
+func (s *Site) noNames() bool { return s.by.numbered(s) }
+
+// numbered: assemblers describe functions, and none of their parameters.
+func (debugInfo) numbered(s *Site) bool { return s.u.Lang == dw.LangAssembler }
+
+func (d debugInfo) argument(s *Site, n int) (*Variable, error) {
+	if d.numbered(s) {
+		x, err := answers.Word(s.asked(), s.Image.machine(), n)
+		v := s.valueOf(&x, RoleGiven)
+		v.OfFunction = true
+		return v, err
+	}
+	params, err := s.by.params(s)
+	if err != nil {
+		return nil, err
+	}
+	return s.nth(params, n), nil
+}
+
+// nth returns a parameter by its number.
+func (s *Site) nth(params []*Variable, n int) *Variable {
+	if n > 0 && n <= len(params) {
+		return params[n-1]
+	}
+	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: fmt.Sprintf("%s has %d parameters", s.Function, len(params))}
+	return &Variable{Name: fmt.Sprintf("arg%d", n), Role: RoleParameter, Type: types.VoidType, Reason: r}
 }
 
 // resolvers are those of one goroutine, for what one callback asks: the parameters of a site, and of copies of it at other ways, which

@@ -288,6 +288,14 @@ func (s *Site) describeAddress() {
 	s.locateSymbol(want)
 }
 
+// evidence is inside.Evidence.
+func (s *Site) evidence() string {
+	if a, ok := s.by.(*answeredSite); ok {
+		return a.Evidence
+	}
+	return ""
+}
+
 // Ranges returns the code of the body that begins at the site, as ranges of link-time
 // addresses, [from, to). There may be several, or none if the body was merged into its
 // neighbours.

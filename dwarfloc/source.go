@@ -60,6 +60,10 @@ type siteSource interface {
 	pointee(s *Site, target uint64) (*Variable, error)
 	namedType(s *Site, name string) (*types.Type, error)
 	enumerator(s *Site, name string) (value int64, found bool, err error)
+	// argument returns what is passed as the nth argument, from 1: a parameter, or where the calling convention has it.
+	argument(s *Site, n int) (*Variable, error)
+	// numbered reports whether arguments have no names, and nobody says how many there are.
+	numbered(s *Site) bool
 }
 
 // dwarfImage is an image as its debug information has it.

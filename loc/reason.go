@@ -31,7 +31,7 @@ import (
 //   - reassigned: the body may assign the parameter at once, and its location does not say which value it is for
 //   - contradictory: its debug information contradicts the calling convention or itself, or does not say how wide its arithmetic is
 //   - damaged: its debug information is damaged
-//   - not-described: what takes the place of debug information, a pack or BTF, does not say
+//   - not-described: what takes the place of debug information, a pack, BTF or a symbol, does not say
 type ReasonCode uint8
 
 // reasonText is in the order of the constants of package internal/reasons.
@@ -59,7 +59,7 @@ var reasonText = [...]struct{ name, text string }{
 	{"reassigned", "the body may assign it at once, and its location does not say which value it is for"},
 	{"contradictory", "its debug information contradicts the calling convention or itself, or does not say how wide its arithmetic is"},
 	{"damaged", "its debug information is damaged"},
-	{"not-described", "what takes the place of debug information, a pack or BTF, does not say"},
+	{"not-described", "what takes the place of debug information, a pack, BTF or a symbol, does not say"},
 }
 
 // String returns the short, stable name: "optimized-out".

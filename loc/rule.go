@@ -26,6 +26,8 @@ import (
 //   - table: the debug information has lost it, and a table of the kernel states it
 //   - operand: it has lost it, and an instruction of the body accesses what it points to
 //   - call: it has lost it, and the body passes it to a function
+//   - abi-symbol: there is only a symbol, and the calling convention says where a function gets its words
+//   - note: the note of a statically defined probe says the place
 type Rule uint8
 
 // ruleText is in the order of the constants of package internal/rule.
@@ -46,6 +48,8 @@ var ruleText = [...]struct{ name, text string }{
 	{"table", "what a table of the kernel states"},
 	{"operand", "what an instruction of the body accesses"},
 	{"call", "what an instruction of the body passes to a function, or calls"},
+	{"abi-symbol", "the place that the calling convention says for a word, of a function of which only the symbol is known"},
+	{"note", "the place that the note of a statically defined probe says"},
 }
 
 // String returns the rule's short, stable name.

@@ -11,11 +11,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
@@ -67,6 +69,9 @@ func Write(ctx context.Context, img *dwarfloc.Image, o Options, w io.Writer) (*S
 
 // write returns the file.
 func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t *typeTable, sum *Summary, err error) {
+	if inside.AnsweredBy(img) == answers.BySymbols {
+		return nil, nil, nil, fmt.Errorf("%s: %w: a pack has what that says; symbols are in the file itself", img.Path(), dwarfloc.ErrNoDWARF)
+	}
 	kernel, err := place.IsKernel(img)
 	if err != nil {
 		return nil, nil, nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -77,6 +78,9 @@ func (p *Plan) mistake(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error 
 	if w := compute.Wrong(v); w != nil && w.Expr != nil {
 		e = w.Expr
 	}
+	if e.Kind == syntax.KindArgument {
+		return probe.Errorf(p.Definition, e.Pos, "no %s: %s", e, v.Reason.Detail)
+	}
 	return p.noSuchVariable(e)
 }
 
@@ -141,6 +145,9 @@ func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 	text := "nearest: "
 	if len(hint) == 0 {
 		hint, text = all[:min(len(all), 12)], "there are: "
+	}
+	if len(hint) == 0 && inside.NoNames(p.Sites[0].Site) {
+		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, of which there is only a symbol: $arg1, $arg2 and so on are what it is passed", e.Name, p.functions())
 	}
 	if len(hint) == 0 {
 		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, which has no parameters or locals%s", e.Name, p.functions(), macro)

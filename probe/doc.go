@@ -25,7 +25,7 @@
 //	           | ( "+" | "-" ) [ "u" ] OFFSET "(" expression ")" | "sizeof(" CTYPE ")" | NUMBER | REAL | CHARACTER | TEXT
 //	           | "$comm" | "$caller" | "$frame" | "$stack" | "$stack" N
 //	           | "$pid" | "$tid" | "$uid" | "$gid" | "$cpu" | "$cgroup" | "$time" | "$duration"
-//	object     = VARIABLE | "$retval" | "(" expression ")" | "container_of(" expression "," CTYPE "," MEMBER ")"
+//	object     = VARIABLE | "$arg" N | "$retval" | "(" expression ")" | "container_of(" expression "," CTYPE "," MEMBER ")"
 //
 // White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
 // their names and their values, in parentheses and brackets, and in a condition, and nowhere else.

@@ -11,6 +11,9 @@ import (
 // taskNumbers are the names after "$" of KindTask.
 var taskNumbers = []string{"pid", "tid", "uid", "gid", "cpu", "cgroup", "time"}
 
+// maxArgument is the N of the last $argN.
+const maxArgument = 64
+
 // primary parses an operand and the path after it. expecting describes it in messages.
 func (s *scanner) primary(expecting string) (syntax.Expr, error) {
 	e := syntax.Expr{Pos: s.pos}
@@ -87,8 +90,14 @@ func (s *scanner) special(e *syntax.Expr) error {
 			return nil
 		}
 	}
+	if n, ok := strings.CutPrefix(name, "arg"); ok && n != "" && n[0] != '0' {
+		if v, err := strconv.ParseUint(n, 10, 32); err == nil && v <= maxArgument {
+			e.Kind, e.Number = syntax.KindArgument, v
+			return nil
+		}
+	}
 	s.pos = at
-	return s.expected("retval, duration, params, vars, comm, caller, frame, stack, stackN, pid, tid, uid, gid, cpu, cgroup or time after \"$\"")
+	return s.expected("argN, retval, duration, params, vars, comm, caller, frame, stack, stackN, pid, tid, uid, gid, cpu, cgroup or time after \"$\"")
 }
 
 // memory parses the text after "@".

@@ -135,16 +135,21 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	if sel.Filter != nil {
 		m = both{m, sel.Filter}
 	}
-	l, err := inside.List(img, ctx, m, kept.keep)
+	aliases, err := newAliases(img, &sel, m, kept.qualified != nil)
 	if err != nil {
 		return nil, err
 	}
-	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
-	if name, ok := sel.Functions.Literal(); !kept.matched.Load() && ok && sel.Filter == nil {
-		if l, err = aliased(ctx, img, name, kept); err != nil {
-			return nil, err
-		}
+	l, err := inside.List(img, ctx, m, func(s *dwarfloc.Site) (bool, error) {
+		aliases.saw(s)
+		return kept.keep(s)
+	})
+	if err != nil {
+		return nil, err
 	}
+	if l, err = aliases.add(ctx, img, &sel, m, l, kept); err != nil {
+		return nil, err
+	}
+	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
 	switch {
 	case kept.matched.Load() && l.Len() > 0:
 		return l, nil
@@ -155,6 +160,10 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	case sel.Filter != nil:
 		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
 	default:
+		if name, ok := sel.Functions.Literal(); ok && inside.File(img).Imports(name) {
+			missing.Why = "it is in a library that the file needs: name that one"
+			break
+		}
 		names, err := img.QualifiedNames(ctx)
 		if err != nil {
 			return nil, err
@@ -200,27 +209,6 @@ func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
 	}
 	k.declared.Store(true)
 	return !k.entriesOnly || !s.Inlined(), nil
-}
-
-// aliased finds functions by a symbol that the debug information does not name, or by that
-// of a clone: malloc is a symbol of __libc_malloc, and _Z3addi.isra.0 one of add. Inlined
-// instances have no symbols.
-func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*dwarfloc.SiteList, error) {
-	at := make(map[uint64]bool)
-	for s := range inside.File(img).Symbols() {
-		if rest, ok := strings.CutPrefix(s.Name, name); ok && (rest == "" || rest[0] == '.') {
-			at[s.Addr] = true
-		}
-	}
-	if len(at) == 0 {
-		return new(dwarfloc.SiteList), img.Changed() // if it has, not all symbols were seen
-	}
-	return inside.List(img, ctx, nil, func(s *dwarfloc.Site) (bool, error) {
-		if is, err := beginsAt(s, at); err != nil || !is {
-			return false, err
-		}
-		return k.keep(s)
-	})
 }
 
 // beginsAt reports whether a site is the entry of a function that begins at one of some

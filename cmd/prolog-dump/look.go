@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -50,7 +51,7 @@ the others.`,
 				for i := range p.Sites {
 					at[i] = p.Sites[i].Site
 				}
-				if by := inside.AnsweredBy(x.img); by != "" {
+				if by := inside.AnsweredBy(x.img); by != "" && by != answers.BySymbols {
 					s.warnOnce(by + " has no local variables: there may be others")
 				}
 				all, err := sites.Variables(cmd.Context(), at)

@@ -42,7 +42,10 @@ func (s *settings) imageOptions(typesOf *dwarfloc.Image) dwarfloc.Options {
 
 // open opens an image. typesOf is as for imageOptions.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
-	o := s.imageOptions(typesOf)
+	return s.openWith(path, s.imageOptions(typesOf))
+}
+
+func (s *settings) openWith(path string, o dwarfloc.Options) (*dwarfloc.Image, error) {
 	img, err := (*dwarfloc.Image)(nil), error(nil)
 	if d := s.archived[path]; d != nil {
 		img, err = dwarfloc.FromBytes(path, d, &o)

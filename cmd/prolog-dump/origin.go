@@ -11,6 +11,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
@@ -112,9 +114,17 @@ func (s *settings) warnOnce(text string) {
 // openOrigin opens an image. typesOf is as for open.
 func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	if !from.btf {
-		img, err := s.open(from.path, typesOf)
-		if errors.Is(err, dwarfloc.ErrNoDWARF) && !from.kernel {
+		o := s.imageOptions(typesOf)
+		o.Symbols = true
+		img, err := s.openWith(from.path, o)
+		switch {
+		case errors.Is(err, dwarfloc.ErrNoDWARF) && !from.kernel:
 			return s.openPackOf(from.path, err)
+		case err == nil && inside.AnsweredBy(img) == answers.BySymbols:
+			if pack, err := s.openPackOf(from.path, nil); pack != nil || err != nil {
+				return pack, err
+			}
+			s.warnOnce("no debug information of " + from.path + " found: answers come from its symbols, which have no inlined functions, and $arg1, $arg2, ... for what is passed")
 		}
 		return img, err
 	}

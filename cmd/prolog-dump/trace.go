@@ -242,6 +242,7 @@ func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, comm
 		return ""
 	}
 	o := s.imageOptions(nil)
+	o.Symbols = true
 	img, err := dwarfloc.Open(path, &o)
 	if err != nil {
 		return ""

@@ -45,6 +45,8 @@ type Site struct {
 	Number     uint64 // the same for the same site of the source
 	Addr, View uint64
 
+	Evidence string // "symbol" or "note", if it is not known by debug information, or what takes the place of it
+
 	Function, Qualified string
 	DeclFile            string
 	DeclLine            int
@@ -68,6 +70,7 @@ type Site struct {
 	// Leaves are where a program's function is left, if a return probe could harm the program, or Kept is why they are not known.
 	Leaves  []body.Leave
 	Kept    string
+	Returns func() (leaves []body.Leave, kept string)       // returns these two, where they are not known before somebody asks
 	Looked  bool                                            // Refused was asked for
 	Refused string                                          // why no kernel takes a probe, if that was looked at, or ""
 	WayIn   func(probe uint64) (refused string, known bool) // likewise of a way in; in a program what is wrong with its address

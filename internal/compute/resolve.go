@@ -58,6 +58,8 @@ func root(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	switch e.Kind {
 	case syntax.KindVariable:
 		return s.Lookup(e.Name)
+	case syntax.KindArgument:
+		return inside.Argument(s, int(e.Number))
 	case syntax.KindRetval:
 		return inside.Result(s)
 	case syntax.KindRegister:

@@ -299,6 +299,8 @@ const (
 	LangGo   = 0x16
 	LangC    = 0x02
 	LangRust = 0x1c
+
+	LangAssembler = 0x8001 // DW_LANG_Mips_Assembler, which all assemblers write
 )
 
 // IsC reports whether a language has no member functions, so that the entries of its

@@ -19,6 +19,10 @@ type Symbol struct {
 	Addr   uint64 // link-time address
 	Size   uint64 // bytes, or 0 if unknown
 	Global bool
+	// Label is set if the symbol does not say that it is a function's: one of assembler code, or inside a function.
+	Label bool
+	// Chooses is set if what is at the address returns that of the function which callers get (STT_GNU_IFUNC).
+	Chooses bool
 }
 
 // symbolTable has the code symbols as SymbolIndex encodes them: symSize bytes each, by
@@ -32,8 +36,17 @@ type symbolTable struct {
 }
 
 // symSize is the size in bytes of one encoded symbol: address, size, offset of the name,
-// rank, whether it is global, two zero bytes.
+// rank, flags, two zero bytes.
 const symSize = 24
+
+// The flags of an encoded symbol.
+const (
+	symGlobal = 1 << iota
+	symChooses
+)
+
+// labelRank is the rank of the labels that are preferred to others.
+const labelRank = 4
 
 // sym is a symbol with its name still in the string table.
 type sym struct {
@@ -41,6 +54,7 @@ type sym struct {
 	name       uint32
 	rank       uint8 // of symbols at one address, the lowest is preferred
 	global     bool
+	chooses    bool // see Symbol.Chooses
 }
 
 func (t *symbolTable) len() int { return len(t.data) / symSize }
@@ -50,7 +64,7 @@ func (t *symbolTable) addr(i int) uint64 { return binary.LittleEndian.Uint64(t.d
 func (t *symbolTable) at(i int) sym {
 	d := t.data[i*symSize : (i+1)*symSize]
 	le := binary.LittleEndian
-	return sym{addr: le.Uint64(d), size: le.Uint64(d[8:]), name: le.Uint32(d[16:]), rank: d[20], global: d[21] != 0}
+	return sym{addr: le.Uint64(d), size: le.Uint64(d[8:]), name: le.Uint32(d[16:]), rank: d[20], global: d[21]&symGlobal != 0, chooses: d[21]&symChooses != 0}
 }
 
 // text returns a symbol's name in the string table, which may be mapped from the file.
@@ -66,7 +80,7 @@ func (t *symbolTable) named(s *sym, want string) bool {
 }
 
 func (t *symbolTable) symbol(s *sym) *Symbol {
-	return &Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global}
+	return &Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global, Label: s.rank >= labelRank, Chooses: s.chooses}
 }
 
 // table returns the code symbols, which it reads once.
@@ -120,11 +134,14 @@ func (f *File) readSymbols(tables []symbols) []byte {
 		out = le.AppendUint64(out, s.addr)
 		out = le.AppendUint64(out, s.size)
 		out = le.AppendUint32(out, s.name)
-		global := byte(0)
+		flags := byte(0)
 		if s.global {
-			global = 1
+			flags |= symGlobal
 		}
-		out = append(out, s.rank, global, 0, 0)
+		if s.chooses {
+			flags |= symChooses
+		}
+		out = append(out, s.rank, flags, 0, 0)
 	}
 	return out
 }
@@ -149,9 +166,11 @@ func (f *File) codeSymbols(t *symbols, before uint32, syms []sym) []sym {
 			return // in no code, but perhaps at its end
 		}
 		switch e.typ {
-		case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+		case elf.STT_FUNC:
+		case elf.STT_GNU_IFUNC:
+			s.chooses = true
 		case elf.STT_NOTYPE:
-			s.rank = 4 // assembler code and labels
+			s.rank = labelRank // assembler code and labels
 		default:
 			return
 		}
@@ -267,19 +286,40 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 func (f *File) Symbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		for i := 0; ; i++ {
-			var s *Symbol
-			_ = f.Guard(func() error {
-				if t := f.table(); i < t.len() {
-					e := t.at(i)
-					s = t.symbol(&e)
-				}
-				return nil
-			})
-			if s == nil || !yield(*s) {
+			s, ok := f.Symbol(i)
+			if !ok || !yield(s) {
 				return
 			}
 		}
 	}
+}
+
+// Symbol returns the symbol with a number in the order of Symbols, from 0. ok is false if there are not so many.
+func (f *File) Symbol(i int) (s Symbol, ok bool) {
+	_ = f.Guard(func() error {
+		if t := f.table(); i < t.len() {
+			e := t.at(i)
+			s, ok = *t.symbol(&e), true
+		}
+		return nil
+	})
+	return s, ok
+}
+
+// Imports reports whether the file names a function or a variable that another one has.
+func (f *File) Imports(name string) (is bool) {
+	_ = f.Guard(func() error {
+		for _, t := range symbolsOf(f.own, elf.SHT_DYNSYM) {
+			t.form().eachSym(t.d, func(s *elfSym) {
+				if s.section == elf.SHN_UNDEF && !is {
+					text, ok := bin.CStringAt(t.strs, uint64(s.name))
+					is = ok && string(text) == name
+				}
+			})
+		}
+		return nil
+	})
+	return is
 }
 
 // CodeRange returns the symbol at or before a link-time address, whatever its size, and

@@ -94,6 +94,9 @@ var Body = f.Body
 // has its name.
 var Enumerator = f.Enumerator
 
+// Evidence returns what the site is known by, if that is neither debug information nor a pack or BTF: "symbol" or "note".
+var Evidence = f.Evidence
+
 // Frame returns what tells one call of a function from others: $frame of a definition.
 var Frame = f.Frame
 
@@ -157,6 +160,21 @@ var WaysOut = f.WaysOut
 // set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
 // several goroutines.
 var EachOf = f.EachOf
+
+// Argument returns what is passed to the site's function as its nth argument, from 1: its nth parameter or, where nothing says what its
+// parameters are, the nth word by the calling convention.
+var Argument = f.Argument
+
+// NoNames reports whether nothing says what the parameters of the site's function are called, nor how many there are: of all that it is
+// passed Argument tells.
+var NoNames = f.NoNames
+
+// OnlySymbols is List for the functions that the debug information does not have: those that only a symbol names. There are none without
+// Options.Symbols.
+var OnlySymbols = f.OnlySymbols
+
+// Held returns a list of sites, in the order of all lists. They are kept in memory.
+var Held = f.Held
 
 // Clone returns a copy of a site that EachOf or EachWays passes, or List's keep gets. The copy may be kept and used by several goroutines,
 // and all of its fields are set.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -56,6 +57,7 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.Quoted(`,"symbol":`, s.Symbol)
 	b.Number(`,"offset":`, s.Offset)
 	b.Quoted(`,"section":`, s.Section)
+	b.Optional(`,"evidence":`, inside.Evidence(s.Site))
 	b.Optional(`,"file":`, s.File)
 	b.OptionalNumber(`,"line":`, s.Line)
 	callers(&b, s.Site)

@@ -223,6 +223,12 @@ func Matches(m interface{ Match(name string) bool }, name string) bool {
 	return false
 }
 
+// Own returns what a qualified name has after namespaces and classes.
+func Own(name string) string {
+	parts := scopes(name)
+	return parts[len(parts)-1]
+}
+
 // scopes cuts a qualified name at each "::" that is not between brackets.
 func scopes(name string) []string {
 	var out []string

@@ -63,8 +63,8 @@ const (
 	Contradictory
 	// Damaged ("damaged"): its debug information is damaged.
 	Damaged
-	// NotDescribed ("not-described"): what takes the place of debug information, a pack or
-	// BTF, does not say.
+	// NotDescribed ("not-described"): what takes the place of debug information, a pack,
+	// BTF or a symbol, does not say.
 	NotDescribed
 )
 

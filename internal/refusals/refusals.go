@@ -3,7 +3,7 @@ package refusals
 
 import "errors"
 
-// The first three are wrapped by the errors of inside.CheckInstructions, the others by that of inside.Returns.
+// The first four are wrapped by the errors of inside.CheckInstructions, the others by that of inside.Returns.
 var (
 	// ErrMidInstruction is for an address inside an instruction.
 	ErrMidInstruction = errors.New("the address is inside an instruction")
@@ -12,6 +12,8 @@ var (
 	// ErrHarmful is for an instruction at which kernels accept a uprobe that changes what the program computes, ends it, or stops it for
 	// seconds.
 	ErrHarmful = errors.New("a probe at this instruction would harm the program")
+	// ErrNoFunction is for a symbol at which no run of a function begins that anybody calls.
+	ErrNoFunction = errors.New("no function begins there")
 	// ErrMovingStack is for a function of Go, whose return cannot be probed.
 	ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
 	// ErrUnwinding is for a function through which an exception may pass, whose return cannot be probed.

@@ -22,4 +22,7 @@ const (
 	Table
 	Operand
 	Call
+	// ABISymbol and Note are of functions that the debug information does not have.
+	ABISymbol
+	Note
 )

@@ -10,7 +10,7 @@ type Expr struct {
 	// KindBinary.
 	Name string
 	// Number is the offset after a symbol, or of KindOffset, in bytes (two's complement), an
-	// address, an immediate value, a number, or the N of $stackN.
+	// address, an immediate value, a number, or the N of $stackN or $argN.
 	Number uint64
 	User   bool     // the memory of KindOffset is in user space
 	Type   TypeName // of KindCast, KindSizeof and KindContainerOf
@@ -45,6 +45,7 @@ type TypeName struct {
 //     the current task, by its name
 //   - KindCaller: $caller: the address to which the function returns
 //   - KindDuration: $duration: how long a run took, in nanoseconds, in a condition on it
+//   - KindArgument: $argN: the Nth argument of the function, counted from 1
 //   - KindNumber: a number in a larger expression
 //   - KindFloat: a number with a point, to compare with
 //   - KindString: "TEXT", to compare with
@@ -89,6 +90,9 @@ const (
 	KindCaller
 	// KindDuration is $duration: how long a run took, in nanoseconds, in a condition on it.
 	KindDuration
+	// KindArgument is $argN: the Nth argument of the function, counted from 1: its parameter or, where nothing says
+	// what these are, the Nth word that the calling convention passes.
+	KindArgument
 	// KindNumber is a number in a larger expression.
 	KindNumber
 	// KindFloat is a number with a point, to compare with.

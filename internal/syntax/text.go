@@ -30,7 +30,7 @@ func (e *Expr) Mentions(kind ExprKind) bool {
 // HasPath reports whether a kind of expression can have a type with members and elements.
 func (k ExprKind) HasPath() bool {
 	switch k {
-	case KindVariable, KindRetval, KindCast, KindContainerOf, KindUnary, KindBinary:
+	case KindVariable, KindArgument, KindRetval, KindCast, KindContainerOf, KindUnary, KindBinary:
 		return true
 	}
 	return false
@@ -63,6 +63,8 @@ func (e Expr) String() string {
 		e.write(&b)
 	case KindStack:
 		b.WriteString("$stack" + strconv.FormatUint(e.Number, 10))
+	case KindArgument:
+		b.WriteString("$arg" + strconv.FormatUint(e.Number, 10))
 	default:
 		for _, v := range Specials {
 			if v.Kind == e.Kind {

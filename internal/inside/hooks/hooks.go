@@ -26,17 +26,22 @@ type Functions[I, S, L, V, M any] struct {
 	ImageType         func(img *I, name string) (*types.Type, error)
 	AnsweredBy        func(img *I) string
 	List              func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
+	OnlySymbols       func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
+	Held              func(img *I, sites []*S) *L
 	Ways              func(img *I, ctx context.Context, sites []*S) ([]body.Ways, error)
 
 	EachOf func(l *L, ctx context.Context, from, to int, ways bool, f func(worker, i int, s *S, w *body.Ways) error) error
 
+	Argument      func(s *S, n int) (*V, error)
 	At            func(s *S, off uint64) (at *S, ok bool, err error)
 	Before        func(s *S, vars []*V, memory bool) ([]*S, error)
 	Body          func(s *S) Body
 	Clone         func(s *S) (*S, error)
 	Enumerator    func(s *S, name string) (value int64, found bool, err error)
+	Evidence      func(s *S) string
 	Frame         func(s *S) (*V, error)
 	Jumps         func(s *S) bool
+	NoNames       func(s *S) bool
 	Named         func(s *S, m M) (bool, error)
 	SiteType      func(s *S, name string) (*types.Type, error)
 	Once          func(s *S) (*S, error)

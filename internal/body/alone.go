@@ -1,0 +1,46 @@
+package body
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
+)
+
+// LeavesOf is Code.Leaves for a function of which nothing is known but where its code is: in parts, the first of which it begins with.
+// A call that does not return is then known only at the end of a part, and a jump to a part that is not among them leaves the function.
+func LeavesOf(f *image.File, parts []dw.Range) (out []Leave, why string) {
+	arch := insn.For(f.Instructions())
+	if arch == nil {
+		return nil, "instructions of " + f.Arch().Name + " are not decoded"
+	}
+	rules := probed.For(f.Instructions())
+	x := &flow.Function{
+		Arch:  arch,
+		Entry: parts[0].Lo,
+		Read: func(addr uint64, n int) []byte {
+			d, err := f.Bytes(addr, uint64(n))
+			if err != nil {
+				return nil
+			}
+			return d
+		},
+		Refuses: func(code []byte) bool {
+			does, _ := rules.Uprobe(code)
+			return does >= probed.UprobeRefuses
+		},
+	}
+	for _, r := range apart(parts) {
+		code := x.Read(r.Lo, int(r.Hi-r.Lo))
+		if code == nil {
+			return nil, "the file does not have the function's code"
+		}
+		x.Parts = append(x.Parts, insn.Code{Addr: r.Lo, Bytes: code})
+	}
+	c := Code{arch: arch, graph: new(flow.Graph).Follow(x)}
+	if c.graph.Why != "" {
+		return nil, c.graph.Why
+	}
+	return c.Leaves()
+}

@@ -1,0 +1,77 @@
+package tracer_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// What it passes to its functions, and gets from them, it prints.
+const printsSource = `
+#include <stdio.h>
+struct pair { int a; long b; } p = {7, -8};
+char words[2][8] = {"even", "odd"}; // what is written to is in memory
+__attribute__((noinline)) long call(long a, const char *b, int c, unsigned char d, struct pair *e, long f, long g, short h)
+{
+	printf("call arg1=%ld arg2=\"%s\" arg3=%d arg4=%u arg5=%d arg6=%ld arg7=%ld arg8=%d\n", a, b, c, d, e->a, f, g, h);
+	return a - 100;
+}
+__attribute__((noinline)) int early(int n) { if (n > 2) return n * 3; return -n; }
+int main(int argc, char **argv)
+{
+	words[0][0] = argv[0] ? 'e' : 0;
+	for (int i = 0; i < 4; i++) {
+		printf("call retval=%ld\n", call(i, words[i & 1], -i, 200 + i, &p, 1L << 40, i * 5, -3));
+		printf("early retval=%d\n", early(i));
+	}
+	return 0;
+}
+`
+
+// TestSymbols traces programs without debug information, and compares with what they print.
+func TestSymbols(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, c := range []struct{ compiler, options string }{{"gcc-12", "-O2"}, {"gcc-12", "-O0 -no-pie"}, {"clang-14", "-O2"}} {
+		t.Run(c.compiler+" "+c.options, func(t *testing.T) {
+			path, types := build(t, c.compiler, "source.c", printsSource, strings.Fields(c.options)...)
+			bare := path + ".bare"
+			if out, err := exec.Command(testenv.Tool(t, "objcopy"), "--strip-debug", path, bare).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			img, err := dwarfloc.Open(bare, &dwarfloc.Options{Symbols: true, TypesOf: types})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			p := plans(t, img,
+				"call $arg1:s64 $arg2:string $arg3:s32 $arg4:u8 arg5=(struct pair *)$arg5->a $arg6 $arg7 $arg8:s16",
+				"call%return $retval:s64", "early%return $retval:s32")
+			printed, err := exec.Command(bare).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			run(t, p, "", []string{bare}, func(pid int, h *tracer.Hit) {
+				if h.PID != pid {
+					return
+				}
+				got.WriteString(h.Plan.Sites[h.Site].Function)
+				for i := range h.Values {
+					fmt.Fprintf(&got, " %s=%s", h.Values[i].Name, h.Values[i])
+				}
+				got.WriteByte('\n')
+			})
+			if diff := cmp.Diff(string(printed), got.String()); diff != "" {
+				t.Errorf("(-printed +traced):\n%s", diff)
+			}
+		})
+	}
+}
