@@ -18,7 +18,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-12-aarch64-linux-gnu libc6-dev-arm64-cross gcc-12-arm-linux-gnueabihf gcc-12-i686-linux-gnu gcc-12-mips64el-linux-gnuabi64 gcc-12-powerpc64le-linux-gnu gcc-12-riscv64-linux-gnu gcc-12-s390x-linux-gnu \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 lld-19 llvm-19 clang-22 rustc \
-	linux-perf gdb libc6-dbg bpftrace bpftool libbpf-dev \
+	linux-perf gdb libc6-dbg bpftrace bpftool libbpf-dev systemtap-sdt-dev \
 	qemu-system-x86 qemu-system-arm qemu-system-misc xz-utils zstd fish chromium debuginfod \
 	mmdebstrap rpm mkdocs mkdocs-material
 

@@ -76,10 +76,13 @@ func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
 	*s = Site{
 		Kind: SiteEntry, Addr: x.Addr, View: x.View, DIE: x.Number, Image: img.Image, by: a, described: true, reused: true,
 		Function: x.Function, Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
-		CallFile: x.CallFile, CallLine: x.CallLine,
+		CallFile: x.CallFile, CallLine: x.CallLine, Semaphore: x.Semaphore,
 	}
-	if x.Inline {
+	switch {
+	case x.Inline:
 		s.Kind = SiteInline
+	case x.Evidence == answers.ByNote:
+		s.Kind = SiteInstruction
 	}
 	for i := range x.Callers {
 		s.Callers = append(s.Callers, Caller(x.Callers[i]))
@@ -444,9 +447,13 @@ func (a *answeredSite) params(s *Site) ([]*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
+	role := RoleParameter
+	if a.Evidence == answers.ByNote {
+		role = RoleGiven // a number, or an address of anything
+	}
 	out := make([]*Variable, len(values))
 	for i := range values {
-		out[i] = s.valueOf(&values[i], RoleParameter)
+		out[i] = s.valueOf(&values[i], role)
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/sdt"
 )
 
 // Functions that only a symbol names: all of a stripped program, and what a program with debug information has from elsewhere, such as
@@ -21,7 +22,8 @@ func (img *Image) symbolsAlone() (*answers.Symbols, error) {
 		return nil, nil
 	}
 	t, err := newSymbols(f)
-	if err != nil || t.None() {
+	probes := slices.ContainsFunc(f.Sections(), func(s image.Section) bool { return s.Name == sdt.BaseSection })
+	if err != nil || t.None() && !probes {
 		return nil, err
 	}
 	return t, nil

@@ -47,6 +47,7 @@ type Image struct {
 	units     []unit // by number; see unitAt
 
 	globals    globals
+	notes      notes
 	names      qualify.Names
 	preempted  preempt.Variables
 	exceptions sync.Once

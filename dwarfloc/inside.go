@@ -42,6 +42,7 @@ func init() {
 		List:              (*Image).siteList,
 		OnlySymbols:       (*Image).onlySymbols,
 		Held:              (*Image).held,
+		StaticProbes:      (*Image).staticProbes,
 		Argument:          (*Site).argument,
 		NoNames:           (*Site).noNames,
 	}

@@ -60,6 +60,10 @@ type Site struct {
 	Offset   uint64 // bytes from the symbol's start
 	Section  string // section that holds the address
 
+	// Semaphore is the link-time address of a counter in the program, of 2 bytes, or 0. The site, one of a statically defined probe, is only
+	// passed while that is not 0: whoever attaches a probe there has it incremented, by perf_event_open's ref_ctr_offset, for example.
+	Semaphore uint64
+
 	// AfterPrologue is set if the site is not the function's first instruction but the
 	// first one after its prologue. In code built without optimization, parameters are
 	// not in their locations before.

@@ -92,6 +92,9 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 
 // bpftracePlace returns the probe of a site.
 func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
+	if s.Semaphore != 0 {
+		return "", leave("a uprobe of bpftrace does not increment the counter that the program looks at: usdt:%s:%s does", x.o.Path, s.Function)
+	}
 	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[s.Return]
 	name, off, err := x.symbol(s.Site)
 	if err == nil {

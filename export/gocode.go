@@ -93,7 +93,15 @@ func writeSites(b *strings.Builder, p *plan.Plan) error {
 			}
 			place += fmt.Sprintf(", %#x", offset)
 		}
-		fmt.Fprintf(b, "{%s, %d}, // %s\n", place, s.Instance, cname.OneLine(s.String()))
+		what := s.String()
+		if s.Semaphore != 0 {
+			offset, err := counterOffset(s)
+			if err != nil {
+				return err
+			}
+			what += fmt.Sprintf(", while the counter at %#x in the file is not 0 (ref_ctr_offset)", offset)
+		}
+		fmt.Fprintf(b, "{%s, %d}, // %s\n", place, s.Instance, cname.OneLine(what))
 	}
 	return nil
 }

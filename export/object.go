@@ -210,6 +210,9 @@ func (x *exporter) siteTable() ([]byte, error) {
 		if s.Instance < 0 {
 			continue
 		}
+		if s.Semaphore != 0 {
+			return nil, fmt.Errorf("%v: loaders of objects do not increment the counter that the program looks at", s)
+		}
 		offset, where := uint64(0), s.String()
 		var err error
 		if x.o.Kernel {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -118,7 +119,15 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 			return "", leave("no place in the file holds its address")
 		}
 		path, err := tracePath(x.o.Path)
-		return fmt.Sprintf("%s:%#x", path, off), err
+		place := fmt.Sprintf("%s:%#x", path, off)
+		if s.Semaphore != 0 {
+			counter, err := counterOffset(s)
+			if err != nil {
+				return "", leave("no place in the file holds its counter")
+			}
+			place += fmt.Sprintf("(%#x)", counter)
+		}
+		return place, err
 	}
 	prefix := ""
 	if x.module != "" {
@@ -135,6 +144,11 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 		return "", err
 	}
 	return x.base + "+" + strconv.FormatUint(s.Addr-x.baseAddr, 10), nil
+}
+
+// counterOffset returns the offset in the file of the counter that the kernel has to increment for a site: dwarfloc.Site.Semaphore.
+func counterOffset(s *plan.Site) (uint64, error) {
+	return inside.File(s.Image).FileOffset(s.Semaphore)
 }
 
 // traceArg returns an argument in the syntax of trace events, with its type.

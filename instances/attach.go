@@ -395,6 +395,7 @@ func manyTimes(n int, f func(i int) error) error {
 // point is the place of one probe.
 type point struct {
 	addr     uint64 // from Running.address
+	counter  uint64 // offset in the file of the counter that the kernel increments, or 0: see dwarfloc.Site.Semaphore
 	cookie   uint64
 	isReturn bool
 }
@@ -418,7 +419,9 @@ func (w *attacher) point(b *batch, site int) (p point, err error) {
 		}
 		p.cookie |= b.numbers[site] << choice.CookieBits
 	}
-	p.addr, err = w.r.address(s.Addr)
+	if p.addr, err = w.r.address(s.Addr); err == nil && s.Semaphore != 0 {
+		p.counter, err = w.r.address(s.Semaphore)
+	}
 	return p, err
 }
 

@@ -71,6 +71,8 @@ func (w *attacher) single(points []point, prog *ebpf.Program) (io.Closer, error)
 	if points[0].isReturn {
 		attr.Config |= w.pmu.retBit
 	}
+	const counterShift = 32 // format/ref_ctr_offset of the PMU (PERF_UPROBE_REF_CTR_OFFSET_SHIFT in kernel/events/core.c)
+	attr.Config |= points[0].counter << counterShift
 	pid, cpu := -1, 0
 	var path *byte
 	var err error

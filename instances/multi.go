@@ -36,9 +36,11 @@ func haveUprobeMulti() bool {
 
 // many attaches a program at many points by one link.
 func (w *attacher) many(points []point, prog *ebpf.Program) (io.Closer, error) {
-	addrs, cookies := make([]uint64, len(points)), make([]uint64, len(points))
+	addrs, cookies, counters := make([]uint64, len(points)), make([]uint64, len(points)), make([]uint64, len(points))
+	counted := false
 	for i, p := range points {
-		addrs[i], cookies[i] = p.addr, p.cookie
+		addrs[i], cookies[i], counters[i] = p.addr, p.cookie, p.counter
+		counted = counted || p.counter != 0
 	}
 	isReturn := points[0].isReturn // all are of one instance
 	if w.r.pmu == "kprobe" {
@@ -56,6 +58,9 @@ func (w *attacher) many(points []point, prog *ebpf.Program) (io.Closer, error) {
 		return nil, err
 	}
 	o := &link.UprobeMultiOptions{Addresses: addrs, Cookies: cookies, PID: uint32(w.o.PID)}
+	if counted {
+		o.RefCtrOffsets = counters
+	}
 	if isReturn {
 		return file.UretprobeMulti(nil, prog, o)
 	}

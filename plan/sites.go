@@ -181,7 +181,11 @@ func selection(def *probe.Definition, filter glob.Matcher) (sites.Selection, err
 	// An offset into a function and its return mean nothing inside an inlined
 	// instance, whose code is scattered.
 	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	return sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries}, err
+	sel := sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries}
+	if p := def.Point.Provider; p != "" && err == nil {
+		sel.Provider, err = glob.Compile(p)
+	}
+	return sel, err
 }
 
 // functionsError makes an error about functions point into the definition's text.

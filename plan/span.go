@@ -33,7 +33,7 @@ type Span struct {
 //
 // Errors are those of New. A definition of anything but functions is one too.
 func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Span, error) {
-	if p := &def.Point; p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
+	if p := &def.Point; p.Function == "" || p.Provider != "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		return nil, probe.Errorf(def, p.Pos, "a span is from where a function begins to where it ends: expected FUNC or FUNC@SRC alone")
 	}
 	o.Convention = prologue.ConventionRecord

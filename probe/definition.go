@@ -42,6 +42,7 @@ func defaultOptions() Options { return Options{Inlines: true} }
 // source file, or an address.
 type Point struct {
 	Function string // name or pattern of the functions, with its escapes; empty for FILE:LINE and addresses
+	Provider string // of a statically defined probe, name or pattern; Function is then the probe's
 	Source   string // path or pattern of source files, or empty
 	Offset   uint64 // from the function's entry, in bytes
 	Line     int    // with HasLine: of Source, or counted from the function's first line
@@ -113,6 +114,8 @@ func (o Options) text() string {
 func (p Point) text() string {
 	s := p.Function
 	switch {
+	case p.Provider != "":
+		return "%sdt_" + p.Provider + ":" + s
 	case p.HasAddr:
 		return fmt.Sprintf("%#x", p.Address)
 	case p.Function == "":

@@ -16,7 +16,7 @@
 //	option     = "exec=" PATH | "module=" PATH | "inlines=" ( "yes" | "no" ) | "force=" ( "yes" | "no" )
 //	           | "if=" expression | "ifmissing=" ( "drop" | "pass" ) | "doubt=" ( "missing" | "keep" )
 //	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ]
-//	           | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
+//	           | SRC ":" LINE | SRC ";" PATTERN | ADDRESS | "%" [ "sdt_" ] [ PROVIDER ":" ] PROBE
 //	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | ( "$params" | "$vars" ) [ "@user" ]
 //	expression = operand { OPERATOR operand }
 //	operand    = { "-" | "~" | "!" | "*" | "&" | "(" CTYPE ")" } primary
@@ -32,7 +32,10 @@
 // So a path may contain spaces, but no semicolon. Each option may be given once, and exec excludes
 // module. By default inlines is yes, force is no, ifmissing is drop and doubt is missing.
 //
-// GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
+// A statically defined probe (sys/sdt.h) is written as perf does, %sdt_PROVIDER:PROBE, also without the "%" or the "sdt_"; one without PROVIDER is
+// that of any.
+//
+// GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC, SRC, PROVIDER and PROBE are names or
 // patterns of package glob, with "*", "?", "[...]" and "\"; FUNC may be several with "|" between
 // them, of which the first one that the image has is meant. In FUNC white space and the
 // characters "@", "+", "%", ":", ";", "=" and the double quote need a backslash, except the two
@@ -61,8 +64,4 @@
 //
 // An argument without NAME gets the name of its variable, or of the last member on its path,
 // and a number after it if another argument has that name.
-//
-// # Not supported
-//
-// Statically defined events of perf (%sdt_...) are recognized, and rejected with an error that names them.
 package probe

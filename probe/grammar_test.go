@@ -100,6 +100,7 @@ func (g *grammarParser) alternatives() production {
 var samples = map[string][]string{
 	"NEWLINE": {"\n"}, "GROUP": {"grp"}, "EVENT": {"my_event"}, "PATH": {"/usr/lib/a b.so", "ext4"}, "NAME": {"named"},
 	"FUNC": {"get_page", "tcp_*msg", `operator\ new\[]`, "app::f", "kfree_skb_reason|kfree_skb"}, "SRC": {"mm/slub.c", "*.c"},
+	"PROVIDER": {"python", "lib*", "a-b"}, "PROBE": {"function__entry", "*", "q[a-c]?"},
 	"LINE": {"7"}, "PATTERN": {`x*y`, `a\ b`}, "OFFSET": {"8", "0x10"}, "ADDRESS": {"0xffffffff81000000"},
 	"TYPE":   {"u8", "s64", "x32", "u", "char", "bool", "string", "ustring", "hex", "symbol", "b4@2/32", "u32[4]", "hex[6]"},
 	"MEMBER": {"member"}, "VARIABLE": {"variable"}, "REGISTER": {"di"}, "SYMBOL": {"symbol"}, "NUMBER": {"5", "0x1f"}, "N": {"2"},

@@ -152,6 +152,15 @@ func TestForms(t *testing.T) {
 		{"g \\-3 k=\\0x10", Definition{Point: Point{Function: "g"}, Args: []Arg{
 			{Name: "value", Expr: syntax.Expr{Kind: syntax.KindImmediate, Number: 1<<64 - 3}}, {Name: "k", Expr: syntax.Expr{Kind: syntax.KindImmediate, Number: 16}},
 		}}, "g \\-3 k=\\16"},
+		{"%sdt_x:y*", Definition{Point: Point{Provider: "x", Function: "y*"}}, ""},
+		{"%x:y", Definition{Point: Point{Provider: "x", Function: "y"}}, "%sdt_x:y"},
+		{"sdt_x:y", Definition{Point: Point{Provider: "x", Function: "y"}}, "%sdt_x:y"},
+		{"%y", Definition{Point: Point{Provider: "*", Function: "y"}}, "%sdt_*:y"},
+		{"sdt_x:3", Definition{Point: Point{Function: "sdt_x", Line: 3, HasLine: true}}, ""},
+		{"g $arg1 $arg2->m:u8", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "arg1", Expr: syntax.Expr{Kind: syntax.KindArgument, Number: 1}},
+			{Name: "m", Expr: syntax.Expr{Kind: syntax.KindArgument, Number: 2, Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "m"}}}, Type: syntax.TypeSpec{Kind: syntax.TypeUnsigned, Bits: 8}},
+		}}, ""},
 		{"g%return $retval", Definition{Point: Point{Function: "g", Return: true}, Args: []Arg{{Name: "retval", Expr: syntax.Expr{Kind: syntax.KindRetval}}}}, ""},
 		{"g $comm $stack $stack3 $params $vars", Definition{Point: Point{Function: "g"}, Args: []Arg{
 			{Name: "comm", Expr: syntax.Expr{Kind: syntax.KindComm}}, {Name: "stack", Expr: syntax.Expr{Kind: syntax.KindStackAddr}}, {Name: "stack3", Expr: syntax.Expr{Kind: syntax.KindStack, Number: 3}},

@@ -10,8 +10,8 @@ func (s *scanner) point() (Point, error) {
 	p := Point{Pos: s.pos, LinePos: s.pos}
 	const aFunction = "a function name or pattern"
 	switch {
-	case s.at("%"):
-		return p, s.unsupported(aFunction, "a statically defined event is")
+	case s.at("%"), s.atStatic():
+		return p, s.static(&p)
 	case !s.atEnd() && isDigit(s.text[s.pos]):
 		return p, s.address(&p)
 	case s.atFile():
@@ -65,6 +65,37 @@ func (s *scanner) point() (Point, error) {
 		return p, s.expected(after)
 	}
 	return p, nil
+}
+
+// staticPrefix is what perf puts before the providers of statically defined probes.
+const staticPrefix = "sdt_"
+
+// atStatic reports whether the point is sdt_PROVIDER:NAME, which perf takes without the "%" too. A line's number begins with a digit.
+func (s *scanner) atStatic() bool {
+	_, name, ok := strings.Cut(s.word(), ":")
+	return strings.HasPrefix(s.rest(), staticPrefix) && ok && name != "" && !isDigit(name[0])
+}
+
+// static parses %sdt_PROVIDER:NAME, %PROVIDER:NAME or %NAME.
+func (s *scanner) static(p *Point) error {
+	s.accept("%")
+	s.accept(staticPrefix)
+	const aName = "the provider or name of a statically defined probe, or a pattern"
+	name, err := s.pattern(aName, isPlain)
+	if err != nil {
+		return err
+	}
+	p.Provider, p.Function = "*", name
+	if s.accept(":") {
+		p.Provider = name
+		if p.Function, err = s.pattern("the name of a statically defined probe after its provider, or a pattern", isPlain); err != nil {
+			return err
+		}
+	}
+	if !s.atWordEnd() {
+		return s.expected("a space after the statically defined probe")
+	}
+	return nil
 }
 
 // isPlain reports whether a character of a function's name stands for itself. Names that

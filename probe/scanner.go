@@ -142,9 +142,3 @@ func (s *scanner) errorf(pos int, format string, args ...any) error {
 func (s *scanner) expected(what string) error {
 	return s.errorf(s.pos, "expected %s, found %s", what, s.found())
 }
-
-// unsupported returns an error at the scanner's position for a form of perf's that this
-// package does not support.
-func (s *scanner) unsupported(what, form string) error {
-	return s.errorf(s.pos, "expected %s, found %s: %s not supported yet", what, s.found(), form)
-}

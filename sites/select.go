@@ -28,6 +28,9 @@ type Selection struct {
 	// Functions selects functions by name. It may be nil if Lines is not: then Lines are
 	// lines of the files that Source names, in any function.
 	Functions glob.Matcher
+	// Provider, if not nil, makes it a selection of statically defined probes: those whose provider it matches, and whose name
+	// Functions matches. Their sites are where notes of the file say.
+	Provider glob.Matcher
 	// Filter, if not nil, must also match the function's name.
 	Filter glob.Matcher
 	// Source, if not "", is the name or pattern of the file that declares the function:
@@ -68,7 +71,9 @@ func (e *NotFoundError) Error() string {
 	if len(e.Nearest) > 0 {
 		names := make([]string, len(e.Nearest))
 		for i, n := range e.Nearest {
-			names[i] = escaped(n)
+			if names[i] = n; !strings.HasPrefix(n, staticPrefix) {
+				names[i] = escaped(n)
+			}
 		}
 		msg += nearest + strings.Join(names, ", ")
 	}
@@ -119,6 +124,9 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 
 // List is Select for functions, without Lines, whose sites may be too many to keep.
 func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.SiteList, error) {
+	if sel.Provider != nil {
+		return listStatic(ctx, img, &sel)
+	}
 	kept, err := newKept(&sel)
 	if err != nil {
 		return nil, err

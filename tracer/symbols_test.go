@@ -19,9 +19,9 @@ const printsSource = `
 #include <stdio.h>
 struct pair { int a; long b; } p = {7, -8};
 char words[2][8] = {"even", "odd"}; // what is written to is in memory
-__attribute__((noinline)) long call(long a, const char *b, int c, unsigned char d, struct pair *e, long f, long g, short h)
+__attribute__((noinline)) long call(long a, const char *b, int c, unsigned char d, struct pair *e, long f, const char *g, short h)
 {
-	printf("call arg1=%ld arg2=\"%s\" arg3=%d arg4=%u arg5=%d arg6=%ld arg7=%ld arg8=%d\n", a, b, c, d, e->a, f, g, h);
+	printf("call arg1=%ld arg2=\"%s\" arg3=%d arg4=%u arg5=%d arg6=%ld arg7=\"%s\" arg8=%d\n", a, b, c, d, e->a, f, g, h);
 	return a - 100;
 }
 __attribute__((noinline)) int early(int n) { if (n > 2) return n * 3; return -n; }
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 {
 	words[0][0] = argv[0] ? 'e' : 0;
 	for (int i = 0; i < 4; i++) {
-		printf("call retval=%ld\n", call(i, words[i & 1], -i, 200 + i, &p, 1L << 40, i * 5, -3));
+		printf("call retval=%ld\n", call(i, words[i & 1], -i, 200 + i, &p, 1L << 40, words[0], -3));
 		printf("early retval=%d\n", early(i));
 	}
 	return 0;
@@ -52,7 +52,7 @@ func TestSymbols(t *testing.T) {
 			}
 			defer img.Close()
 			p := plans(t, img,
-				"call $arg1:s64 $arg2:string $arg3:s32 $arg4:u8 arg5=(struct pair *)$arg5->a $arg6 $arg7 $arg8:s16",
+				"call $arg1:s64 $arg2:string $arg3:s32 $arg4:u8 arg5=(struct pair *)$arg5->a $arg6 $arg7:string $arg8:s16",
 				"call%return $retval:s64", "early%return $retval:s32")
 			printed, err := exec.Command(bare).Output()
 			if err != nil {

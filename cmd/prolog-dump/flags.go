@@ -94,6 +94,9 @@ var sharedFlags = []flag{
 	{"recover", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.recover, "recover", "all", "by what values are looked for that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
 	}, recoverNames},
+	{"types", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.typesFile, "types", "", "take types that the image does not have, for casts such as (struct request *)$arg1, from this image with debug information")
+	}, nil},
 	{"sites", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	}, nil},
@@ -128,7 +131,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "pack-url", "debug-dir", "recover", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "pack-url", "debug-dir", "types", "recover", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "doubt", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

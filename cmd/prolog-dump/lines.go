@@ -90,11 +90,23 @@ func functionsOf(x *subject, def *probe.Definition) (sel sites.Selection, err er
 	if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		return sel, probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
 	}
+	return selectionOf(def, x.options.Filter)
+}
+
+// selectionOf returns the selection of a definition's functions, or of its statically defined probes.
+func selectionOf(def *probe.Definition, filter glob.Matcher) (sites.Selection, error) {
+	p := &def.Point
+	entries := !def.Options.Inlines || p.Offset != 0 || p.Return
+	sel := sites.Selection{Filter: filter, Source: p.Source, EntriesOnly: entries}
 	pattern, err := glob.Compile(p.Function)
 	if err != nil {
 		return sel, err
 	}
-	return sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}, nil
+	sel.Functions = pattern
+	if p.Provider != "" {
+		sel.Provider, err = glob.Compile(p.Provider)
+	}
+	return sel, err
 }
 
 // lineRange is which lines are wanted.

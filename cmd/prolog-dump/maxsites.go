@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -23,12 +22,10 @@ func (h *target) countFirst(ctx context.Context, all parts) error {
 	for _, part := range all {
 		for _, def := range part.defs {
 			p := &def.Point
-			pattern, err := glob.Compile(p.Function)
+			sel, err := selectionOf(def, part.x.options.Filter)
 			if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
 				continue
 			}
-			entries := !def.Options.Inlines || p.Offset != 0 || p.Return
-			sel := sites.Selection{Functions: pattern, Filter: part.x.options.Filter, Source: p.Source, EntriesOnly: entries}
 			list, err := sites.List(ctx, part.x.img, sel)
 			if err == nil {
 				sum += list.Len()

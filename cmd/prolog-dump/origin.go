@@ -124,6 +124,9 @@ func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.
 			if pack, err := s.openPackOf(from.path, nil); pack != nil || err != nil {
 				return pack, err
 			}
+			if !s.asksFunctions {
+				return img, nil
+			}
 			s.warnOnce("no debug information of " + from.path + " found: answers come from its symbols, which have no inlined functions, and $arg1, $arg2, ... for what is passed")
 		}
 		return img, err

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -48,7 +49,10 @@ type settings struct {
 	archived  map[string][]byte                             // packs in archives, by what stands for their paths
 	recover   string                                        // by what rules
 	debugDirs []string
-	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
+	typesFile string // has types that images do not have
+
+	asksFunctions bool                                          // a definition is of functions, not of statically defined probes
+	findDebug     func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 
 	condition, ifMissing string
 
@@ -81,8 +85,9 @@ image's DWARF, and prints the BPF instructions that fetch it.
 A definition is FUNC[@SRC][+OFF|%return] and arguments [NAME=]VARIABLE[:TYPE], as
 perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). In place of a
 function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
-(FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand before it, as
-in a BPF section name: 'exec=/bin/true;func=main argc'.
+(FUNC;PATTERN, FILE;PATTERN), an address (0x...) or a statically defined probe
+(%sdt_PROVIDER:NAME). Options may stand before it, as in a BPF section name:
+'exec=/bin/true;func=main argc'.
 
 Anything that is not a command is parsed as a definition, and shown. A function with the
 name of a command must be escaped: '\trace x'. Each definition is one argument: quote it.
@@ -209,7 +214,9 @@ func (s *settings) parse(text string) (*probe.Definition, error) {
 		_, err := choose("if-missing", s.ifMissing, ifMissingNames, []bool{false, true})
 		return nil, err
 	}
-	return probe.Parse(text)
+	def, err := probe.Parse(text)
+	s.asksFunctions = s.asksFunctions || err == nil && def.Point.Provider == ""
+	return def, err
 }
 
 // subject is the image that definitions are about.
@@ -238,8 +245,14 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	if x.options, err = s.options(from.kernel); err != nil {
 		return nil, err
 	}
+	types := s.typesFile
 	if o.Module != "" && s.vmlinux != "" {
-		if x.types, err = s.open(s.vmlinux, nil); err != nil {
+		if types = s.vmlinux; s.typesFile != "" {
+			return nil, errors.New("--types is for other images: a module's types are those of the kernel that -k names")
+		}
+	}
+	if types != "" {
+		if x.types, err = s.open(types, nil); err != nil {
 			return nil, err
 		}
 	}

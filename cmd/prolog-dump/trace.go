@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
@@ -249,11 +248,11 @@ func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, comm
 	}
 	defer img.Close()
 	for _, def := range defs {
-		pattern, err := glob.Compile(def.Point.Function)
+		sel, err := selectionOf(def, nil)
 		if err != nil || def.Point.Function == "" {
 			continue
 		}
-		if list, err := sites.List(ctx, img, sites.Selection{Functions: pattern, Source: def.Point.Source}); err == nil && list.Len() > 0 {
+		if list, err := sites.List(ctx, img, sel); err == nil && list.Len() > 0 {
 			return path
 		}
 	}

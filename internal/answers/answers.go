@@ -44,6 +44,7 @@ type Site struct {
 	Inline     bool   // an inlined instance, not a function's entry
 	Number     uint64 // the same for the same site of the source
 	Addr, View uint64
+	Semaphore  uint64 // see dwarfloc.Site
 
 	Evidence string // "symbol" or "note", if it is not known by debug information, or what takes the place of it
 

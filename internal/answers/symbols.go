@@ -51,12 +51,18 @@ func NewSymbols(f *image.File, flags uint32) (*Symbols, error) {
 		}
 		return out
 	})
+	var err error
+	t.types, err = noTypes(f)
+	return t, err
+}
+
+// noTypes returns the types of a file of which none are known.
+func noTypes(f *image.File) (typesource.BTF[types.Type], error) {
 	none, err := btf.New(emptyBTF(f.BigEndian()), nil)
 	if err != nil {
 		return nil, err
 	}
-	t.types = typesource.NewBTF[types.Type](&typesource.Section{Types: none, Name: ".BTF", Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
-	return t, nil
+	return typesource.NewBTF[types.Type](&typesource.Section{Types: none, Name: ".BTF", Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard}), nil
 }
 
 // emptyBTF returns BTF without types: struct btf_header of include/uapi/linux/btf.h, and an empty string.
@@ -228,14 +234,27 @@ func (t *Symbols) problem(x *symbolSite) string {
 	case x.Label:
 		return none("the symbol " + x.Name + " is a label, not a function")
 	}
-	rules := probed.For(t.file.Instructions())
-	sec := t.file.SectionAt(x.Addr)
-	if rules == nil || sec == nil {
-		return ""
-	}
+	return harm(t.file, x.Addr)
+}
+
+// codeAt returns the bytes of the instruction at an address, and some after it, or nil.
+func codeAt(f *image.File, addr uint64) []byte {
 	const longest = 16
-	code, err := t.file.Bytes(x.Addr, min(longest, sec.Addr+sec.Size-x.Addr))
+	sec := f.SectionAt(addr)
+	if sec == nil {
+		return nil
+	}
+	d, err := f.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// harm says why a uprobe at an address would change what the program computes, or "".
+func harm(f *image.File, addr uint64) string {
+	rules, code := probed.For(f.Instructions()), codeAt(f, addr)
+	if rules == nil || code == nil {
 		return ""
 	}
 	does, why := rules.Uprobe(code)

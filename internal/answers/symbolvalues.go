@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -65,8 +66,18 @@ func Word(at Place, m abi.Machine, n int) (x Value, err error) {
 	for range n {
 		x.Loc, x.Reason = next.Next(&pass)
 	}
+	x.Loc = loaded(x.Loc, m.WordSize)
 	x.Loc.Rule = rule.ABISymbol
 	return x, nil
+}
+
+// loaded returns the location of a word that may be an address: one in memory is loaded, since what is at a place in memory that a definition
+// names is a text, if that is asked for, and no pointer to one.
+func loaded(l loc.Location, word int) loc.Location {
+	if l.Kind != loc.KindMemory {
+		return l
+	}
+	return loc.Location{Kind: loc.KindValue, Expr: &loc.Expr{Op: ops.Deref, Size: uint8(word), A: l.Expr}}
 }
 
 // word is the type of what is passed.
@@ -108,15 +119,4 @@ func (v symbolValues) Pointee(Place, uint64) (Value, error) {
 func (v symbolValues) Symbol(addr uint64) (string, uint64) { return v.s.Name, addr - v.s.Addr }
 
 // Code returns the bytes of the instruction at an address, and some after it.
-func (v symbolValues) Code(addr uint64) []byte {
-	const longest = 16
-	sec := v.t.file.SectionAt(addr)
-	if sec == nil {
-		return nil
-	}
-	d, err := v.t.file.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
-	if err != nil {
-		return nil
-	}
-	return d
-}
+func (v symbolValues) Code(addr uint64) []byte { return codeAt(v.t.file, addr) }

@@ -110,7 +110,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 		return nil, nil, err
 	}
 	p := def.Point
-	if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
+	if p.Function == "" || p.Provider != "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		point := *def
 		point.Args = nil
 		all, err := plan.New(ctx, img, &point, plan.Options{EntryOnly: true})

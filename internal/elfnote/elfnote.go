@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 )
 
 // ntGNUBuildID is NT_GNU_BUILD_ID of elf.h.
@@ -32,24 +33,37 @@ func BuildSalt(notes []byte, order binary.ByteOrder) string {
 }
 
 // find returns the contents of the first note of an owner and type that is good, or nil.
-func find(notes []byte, order binary.ByteOrder, owner string, kind uint32, good func(desc []byte) bool) []byte {
+func find(notes []byte, order binary.ByteOrder, owner string, kind uint32, good func(desc []byte) bool) (found []byte) {
+	stop := errors.New("found")
+	_, _ = Each(notes, order, func(_ int, name string, is uint32, desc []byte) error {
+		if is == kind && name == owner && good(desc) {
+			found = desc
+			return stop
+		}
+		return nil
+	})
+	return found
+}
+
+// Each calls f for each note, with its offset, until f returns an error, which it returns. end is the offset after the last note that is whole.
+func Each(notes []byte, order binary.ByteOrder, f func(off int, owner string, kind uint32, desc []byte) error) (end int, err error) {
 	const headerSize = 12
-	for len(notes) >= headerSize {
-		nameSize, descSize, is := order.Uint32(notes), order.Uint32(notes[4:]), order.Uint32(notes[8:])
-		name, rest, ok := field(notes[headerSize:], nameSize)
+	for left := notes; len(left) >= headerSize; {
+		nameSize, descSize, is := order.Uint32(left), order.Uint32(left[4:]), order.Uint32(left[8:])
+		name, rest, ok := field(left[headerSize:], nameSize)
 		if !ok {
-			return nil
+			break
 		}
 		desc, rest, ok := field(rest, descSize)
 		if !ok {
-			return nil
+			break
 		}
-		if is == kind && string(name) == owner && good(desc) {
-			return desc
+		if err := f(end, string(name), is, desc); err != nil {
+			return end, err
 		}
-		notes = rest
+		left, end = rest, len(notes)-len(rest)
 	}
-	return nil
+	return end, nil
 }
 
 // field splits off n bytes, which are padded to a multiple of 4.

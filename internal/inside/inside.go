@@ -173,6 +173,10 @@ var NoNames = f.NoNames
 // Options.Symbols.
 var OnlySymbols = f.OnlySymbols
 
+// StaticProbes returns the statically defined probes of a program or library whose "PROVIDER:NAME" m selects, and all of these names. Their
+// sites are of kind SiteInstruction, and their functions have these names.
+var StaticProbes = f.StaticProbes
+
 // Held returns a list of sites, in the order of all lists. They are kept in memory.
 var Held = f.Held
 

@@ -27,6 +27,7 @@ type Functions[I, S, L, V, M any] struct {
 	AnsweredBy        func(img *I) string
 	List              func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
 	OnlySymbols       func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
+	StaticProbes      func(img *I, ctx context.Context, m M) (list *L, names []string, err error)
 	Held              func(img *I, sites []*S) *L
 	Ways              func(img *I, ctx context.Context, sites []*S) ([]body.Ways, error)
 
