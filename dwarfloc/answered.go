@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -328,11 +329,13 @@ func (a *answeredSite) refused(s *Site) (cause string, known bool) {
 
 func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, err error) {
 	leaves, kept := a.Leaves, a.Kept
-	if a.Returns != nil && !force {
-		leaves, kept = a.Returns()
+	if a.Returns != nil {
+		leaves, kept = a.Returns(force)
+	} else if force {
+		leaves, kept = nil, ""
 	}
 	switch {
-	case force || len(leaves) == 0 && kept == "":
+	case len(leaves) == 0 && kept == "":
 		return nil, false, nil
 	case kept != "":
 		for _, kind := range []error{refusals.ErrUnwinding, refusals.ErrMovingStack} {
@@ -361,7 +364,16 @@ func (a *answeredSite) qualifies(*Site) bool                { return true }
 func (a *answeredSite) qualifiedName(*Site) (string, error) { return a.Qualified, nil }
 func (a *answeredSite) declared(*Site) (string, int, error) { return a.DeclFile, a.DeclLine, nil }
 func (a *answeredSite) body(*Site) hooks.Body               { return hooks.Body{In: a.In, Of: a.Of, Depth: a.Depth} }
-func (a *answeredSite) begun(s *Site) (*Site, error)        { return s, nil }
+
+func (a *answeredSite) begun(s *Site) (*Site, error) {
+	if a.Begun == nil {
+		return s, nil
+	}
+	if at := a.Begun(); at != s.Addr {
+		return s.elsewhere(at, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
+	}
+	return s, nil
+}
 
 func (a *answeredSite) code(_ *Site, addr uint64) ([]byte, error) { return a.Values.Code(addr), nil }
 

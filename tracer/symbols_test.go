@@ -2,7 +2,9 @@ package tracer_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -71,6 +74,96 @@ func TestSymbols(t *testing.T) {
 			})
 			if diff := cmp.Diff(string(printed), got.String()); diff != "" {
 				t.Errorf("(-printed +traced):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What it passes to its functions it prints. The stack of deep grows meanwhile, which begins functions again.
+const goPrintsSource = `package main
+
+import "fmt"
+
+type item struct{ n int }
+
+//go:noinline
+func work(a int, s string, c uint8, p *item) (int, error) {
+	fmt.Printf("main.work arg1=~%d s=~%q arg4=~%d memory=~%d\n", a, s, c, p.n)
+	return a * 3, nil
+}
+
+//go:noinline
+func (p *item) deep(n int) int {
+	var room [2000]byte
+	if n == 0 {
+		return int(room[0])
+	}
+	room[n] = 1
+	return p.deep(n-1) + int(room[n])
+}
+
+func main() {
+	p := &item{7}
+	for i := range 3 {
+		r, _ := work(i-1, "hello"[i:], uint8(200+i), p)
+		fmt.Printf("main.work retval=~%d\n", r)
+	}
+	done := make(chan int)
+	go func() { done <- p.deep(99) }()
+	fmt.Println(<-done + 1, "runs of deep")
+}
+`
+
+// TestGoSymbols traces stripped programs of Go, whose functions only the runtime's own table names.
+func TestGoSymbols(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, options := range []string{"-ldflags=-s -w", "-ldflags=-w", "-buildmode=pie -ldflags=-s"} {
+		t.Run(options, func(t *testing.T) {
+			dir := t.TempDir()
+			source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+			if err := os.WriteFile(source, []byte(goPrintsSource), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			mode, flags, _ := strings.Cut(options, "-ldflags=")
+			args := append(append([]string{"build"}, strings.Fields(mode)...), "-ldflags="+flags, "-o", path, source)
+			if out, err := exec.Command(testenv.Tool(t, "go"), args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			img, err := dwarfloc.Open(path, &dwarfloc.Options{Symbols: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			p, err := plansOf(img, plan.Options{Doubt: plan.DoubtMark},
+				"main.work $arg1:s64 s=((char *)$arg2)[0..$arg3]:string $arg4:u8 +0($arg5):s64", "main.work%return $retval:s64",
+				"main.(*item).deep", "main.(*item).deep%return")
+			if err != nil {
+				t.Fatal(err)
+			}
+			printed, err := exec.Command(path).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			deep := make(map[bool]int)
+			run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+				s := &h.Plan.Sites[h.Site]
+				if h.PID != pid {
+					return
+				}
+				if s.Function != "main.work" {
+					deep[h.Plan.Definition.Point.Return]++
+					return
+				}
+				got.WriteString(s.Function)
+				for i := range h.Values {
+					fmt.Fprintf(&got, " %s=%s", h.Values[i].Name, h.Values[i])
+				}
+				got.WriteByte('\n')
+			})
+			fmt.Fprintln(&got, deep[false], "runs of deep")
+			if diff := cmp.Diff(string(printed), got.String()); diff != "" || deep[false] != deep[true] {
+				t.Errorf("%d ends of deep (-printed +traced):\n%s", deep[true], diff)
 			}
 		})
 	}

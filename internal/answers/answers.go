@@ -71,12 +71,13 @@ type Site struct {
 	// Leaves are where a program's function is left, if a return probe could harm the program, or Kept is why they are not known.
 	Leaves  []body.Leave
 	Kept    string
-	Returns func() (leaves []body.Leave, kept string)       // returns these two, where they are not known before somebody asks
-	Looked  bool                                            // Refused was asked for
-	Refused string                                          // why no kernel takes a probe, if that was looked at, or ""
-	WayIn   func(probe uint64) (refused string, known bool) // likewise of a way in; in a program what is wrong with its address
-	WayOut  func(probe uint64) (wrong string, known bool)   // and of a way out
-	Problem string                                          // what is wrong with the site's own address, or ""
+	Returns func(force bool) (leaves []body.Leave, kept string) // returns these two, where they are not known before somebody asks
+	Begun   func() uint64                                       // returns the address at which an entry's run has begun for good, if it may begin again, or nil
+	Looked  bool                                                // Refused was asked for
+	Refused string                                              // why no kernel takes a probe, if that was looked at, or ""
+	WayIn   func(probe uint64) (refused string, known bool)     // likewise of a way in; in a program what is wrong with its address
+	WayOut  func(probe uint64) (wrong string, known bool)       // and of a way out
+	Problem string                                              // what is wrong with the site's own address, or ""
 }
 
 // Caller is a function that a site is inlined into.

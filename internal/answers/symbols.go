@@ -31,6 +31,8 @@ type Symbols struct {
 	types   typesource.BTF[types.Type] // none
 	// onlyC is needed.OnlyC.
 	onlyC func() bool
+	// goes is set for a Go program, and goKnown if its functions are called as Go 1.20 does it.
+	goes, goKnown bool
 	// cold returns the parts of functions that are only jumped to, by the symbols of the functions.
 	cold func() map[string][]dw.Range
 }
@@ -51,10 +53,14 @@ func NewSymbols(f *image.File, flags uint32) (*Symbols, error) {
 		}
 		return out
 	})
+	t.goes, t.goKnown = f.IsGo()
 	var err error
 	t.types, err = noTypes(f)
 	return t, err
 }
+
+// isGo reports whether a function is one of Go: these have the name of a package before a period.
+func (t *Symbols) isGo(symbol string) bool { return t.goes && strings.Contains(symbol, ".") }
 
 // noTypes returns the types of a file of which none are known.
 func noTypes(f *image.File) (typesource.BTF[types.Type], error) {
@@ -99,7 +105,10 @@ func mangled(symbol string) bool {
 }
 
 // nameOf takes a symbol's name apart.
-func nameOf(symbol string) (n symbolName) {
+func (t *Symbols) nameOf(symbol string) (n symbolName) {
+	if t.isGo(symbol) {
+		return symbolName{function: symbol, qualified: symbol}
+	}
 	at := len(symbol)
 	for _, marks := range [][]string{lostMarks, keptMarks} {
 		for _, m := range marks {
@@ -149,7 +158,7 @@ func (t *Symbols) selected(m Matcher, skip func(addr uint64) (bool, error)) (out
 		if len(out) > 0 && last == s.Addr || one && !mayBe(s.Name, literal) {
 			continue
 		}
-		n := nameOf(s.Name)
+		n := t.nameOf(s.Name)
 		exact := one && s.Name == literal
 		switch {
 		case exact:
@@ -203,7 +212,7 @@ func (t *Symbols) Sites(numbers []uint64, f func(i int, s *Site) error) error {
 		if !ok {
 			return fmt.Errorf("%s: no symbol %d", t.file.Path(), n)
 		}
-		s := t.site(&symbolSite{symbol, nameOf(symbol.Name), int(n)})
+		s := t.site(&symbolSite{symbol, t.nameOf(symbol.Name), int(n)})
 		if err := f(i, &s); err != nil {
 			return err
 		}
@@ -215,7 +224,10 @@ func (t *Symbols) site(x *symbolSite) Site {
 	s := Site{
 		Evidence: "symbol", Number: x.Addr, Addr: x.Addr, Function: x.function, Qualified: x.qualified, Symbol: x.Name, In: x.Addr, Of: x.Addr, Start: x.Addr,
 		Values: symbolValues{t, x}, Problem: t.problem(x),
-		Returns: func() ([]body.Leave, string) { return t.returns(x) },
+		Returns: func(force bool) ([]body.Leave, string) { return t.returns(x, force) },
+	}
+	if t.isGo(x.Name) {
+		s.Begun = func() uint64 { return t.begun(x) }
 	}
 	if local, ok := t.file.LocalEntry(x.Addr); ok {
 		s.Offset, s.Addr, s.LocalEntry = local-x.Addr, local, true
@@ -278,10 +290,25 @@ func (t *Symbols) code(x *symbolSite) []dw.Range {
 	return append([]dw.Range{r}, t.cold()[x.Name]...)
 }
 
+// begun returns the address at which a run of a function of Go has begun for good: after the check of its stack, by which it begins again.
+func (t *Symbols) begun(x *symbolSite) uint64 {
+	if after, ok := body.Alone(t.file, t.code(x)).AfterCheck(x.Addr); ok {
+		return after
+	}
+	return x.Addr
+}
+
 // returns returns where a function is left, if a return probe may harm the program, or why that is not known. Of a program in which nothing
-// passes a function but its return, a return probe is better where it ends with a jump.
-func (t *Symbols) returns(x *symbolSite) (leaves []body.Leave, kept string) {
-	leaves, why := body.LeavesOf(t.file, t.code(x))
+// passes a function but its return, a return probe is better where it ends with a jump. With force, any but Go's has one.
+func (t *Symbols) returns(x *symbolSite, force bool) (leaves []body.Leave, kept string) {
+	if force && !t.isGo(x.Name) {
+		return nil, ""
+	}
+	code := body.Alone(t.file, t.code(x))
+	why := code.Why
+	if why == "" {
+		leaves, why = code.Leaves()
+	}
 	jumps := slices.ContainsFunc(leaves, func(l body.Leave) bool { return l.Jumps })
 	switch {
 	case why != "":
@@ -291,6 +318,10 @@ func (t *Symbols) returns(x *symbolSite) (leaves []body.Leave, kept string) {
 	}
 	switch {
 	case why == "" && !jumps:
+		return leaves, ""
+	case why != "" && t.isGo(x.Name):
+		return nil, refusals.ErrMovingStack.Error() + ": " + why
+	case t.isGo(x.Name):
 		return leaves, ""
 	case t.onlyC():
 		return nil, ""
@@ -323,7 +354,7 @@ func (t *Symbols) QualifiedNames() ([]string, error) {
 // names returns all names, those of several functions at one address too.
 func (t *Symbols) names(of func(*symbolName) string) (out []string, err error) {
 	for s := range t.file.Symbols() {
-		if n := nameOf(s.Name); !s.Label && !n.cold() {
+		if n := t.nameOf(s.Name); !s.Label && !n.cold() {
 			out = append(out, of(&n))
 		}
 	}

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -29,7 +30,7 @@ type symbolValues struct {
 // doubt returns why the convention may not hold for the function. One that other files can call has it. Others the compiler may
 // have changed: LLVM leaves out parameters that are not used, and does not say it in the symbol's name.
 func (v symbolValues) doubt() loc.ReasonCode {
-	if v.s.Global && v.s.Size > 0 {
+	if v.s.Global && v.s.Size > 0 && !v.t.isGo(v.s.Name) {
 		return reasons.None
 	}
 	return reasons.NotDescribed
@@ -37,7 +38,12 @@ func (v symbolValues) doubt() loc.ReasonCode {
 
 // Argument returns where the calling convention has a word.
 func (v symbolValues) Argument(at Place, n int) (x Value, err error) {
-	if x, err = Word(at, v.t.machine, n); err != nil {
+	if v.t.isGo(v.s.Name) {
+		x, err = v.goWord(at, n)
+	} else {
+		x, err = Word(at, v.t.machine, n)
+	}
+	if err != nil {
 		return x, err
 	}
 	if v.s.lost() {
@@ -47,11 +53,33 @@ func (v symbolValues) Argument(at Place, n int) (x Value, err error) {
 	return x, nil
 }
 
+// goWord returns the nth word that a function of Go gets: in the registers of Go's convention for its own functions.
+func (v symbolValues) goWord(at Place, n int) (x Value, err error) {
+	x = Value{Name: fmt.Sprintf("arg%d", n), Entries: 1, Type: word(v.t.machine)}
+	next := abi.NewGo(v.t.machine.Arch, !strings.HasSuffix(v.s.Name, ".abi0"))
+	if !at.Entry {
+		x.Reason = atEntryOnly
+		return x, nil
+	}
+	for range n {
+		if x.Loc, x.Reason, err = next.Place(x.Type); err != nil {
+			return x, err
+		}
+	}
+	if x.Loc.Kind != loc.KindRegister || !v.t.goKnown {
+		x.Loc, x.Reason = loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "where words of this function of Go are on the stack is not known"}
+	}
+	return x, nil
+}
+
+// atEntryOnly is the reason for arguments elsewhere.
+var atEntryOnly = loc.Reason{Code: reasons.NotAtSite, Detail: "the calling convention says where arguments are only where a function begins"}
+
 // Word returns the nth word, from 1, that a function gets by the calling convention.
 func Word(at Place, m abi.Machine, n int) (x Value, err error) {
 	x = Value{Name: fmt.Sprintf("arg%d", n), Entries: 1, Type: word(m)}
 	if !at.Entry {
-		x.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the calling convention says where arguments are only where a function begins"}
+		x.Reason = atEntryOnly
 		return x, nil
 	}
 	pass, known, err := abi.PassingOf(x.Type, dw.LangC, m)
@@ -101,6 +129,11 @@ func (v symbolValues) Result(Place) (x Value, err error) {
 	if v.s.lost() {
 		x.Reason = notDescribed("whether the clone " + v.s.Name + " has a result")
 		return x, nil
+	}
+	if v.t.isGo(v.s.Name) {
+		x, err = v.goWord(Place{Entry: true}, 1) // the first result is where the first argument was
+		v.judge(&x)
+		return x, err
 	}
 	x.Loc, x.Reason, err = abi.Returned(x.Type, dw.LangC, v.t.machine)
 	v.judge(&x)

@@ -8,12 +8,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
-// LeavesOf is Code.Leaves for a function of which nothing is known but where its code is: in parts, the first of which it begins with.
-// A call that does not return is then known only at the end of a part, and a jump to a part that is not among them leaves the function.
-func LeavesOf(f *image.File, parts []dw.Range) (out []Leave, why string) {
+// Alone follows a function of which nothing is known but where its code is, in parts, the first of which it begins with, and the symbols of
+// what it calls. A call that does not return is otherwise known only at the end of a part, and a jump to a part that is not among them leaves
+// the function.
+func Alone(f *image.File, parts []dw.Range) *Code {
 	arch := insn.For(f.Instructions())
 	if arch == nil {
-		return nil, "instructions of " + f.Arch().Name + " are not decoded"
+		return &Code{Why: "instructions of " + f.Arch().Name + " are not decoded"}
 	}
 	rules := probed.For(f.Instructions())
 	x := &flow.Function{
@@ -31,16 +32,25 @@ func LeavesOf(f *image.File, parts []dw.Range) (out []Leave, why string) {
 			return does >= probed.UprobeRefuses
 		},
 	}
+	x.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
+		if in.Target == 0 {
+			return false, true
+		}
+		sym := f.SymbolAt(addr+uint64(in.Target), "")
+		if sym == nil || sym.Addr != addr+uint64(in.Target) {
+			return false, true
+		}
+		check, is := neverReturn[sym.Name]
+		return is || goPanics(sym.Name), !check
+	}
 	for _, r := range apart(parts) {
 		code := x.Read(r.Lo, int(r.Hi-r.Lo))
 		if code == nil {
-			return nil, "the file does not have the function's code"
+			return &Code{Why: "the file does not have the function's code"}
 		}
 		x.Parts = append(x.Parts, insn.Code{Addr: r.Lo, Bytes: code})
 	}
-	c := Code{arch: arch, graph: new(flow.Graph).Follow(x)}
-	if c.graph.Why != "" {
-		return nil, c.graph.Why
-	}
-	return c.Leaves()
+	c := &Code{arch: arch, graph: new(flow.Graph).Follow(x)}
+	c.Why = c.graph.Why
+	return c
 }

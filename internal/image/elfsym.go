@@ -1,6 +1,9 @@
 package image
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"slices"
+)
 
 // elfSym is one entry of a symbol table (System V gABI, "Symbol Table").
 type elfSym struct {
@@ -74,12 +77,12 @@ func symbolsOf(src source, typ elf.SectionType) (out []symbols) {
 }
 
 // symbolTables returns the symbol tables: .symtab or, in a stripped file, .dynsym and what
-// .gnu_debugdata adds to it.
+// .gnu_debugdata, or Go's table of functions, adds to it.
 func (f *File) symbolTables() []symbols {
 	if f.syms.file.SectionByType(elf.SHT_SYMTAB) != nil {
 		return symbolsOf(f.syms, elf.SHT_SYMTAB)
 	}
-	return append(symbolsOf(f.syms, elf.SHT_DYNSYM), f.miniSymbols()...)
+	return slices.Concat(symbolsOf(f.syms, elf.SHT_DYNSYM), f.miniSymbols(), f.goSymbols())
 }
 
 // symbolBase returns the address that the values of a section's symbols are relative to:

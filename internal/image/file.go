@@ -72,6 +72,7 @@ type File struct {
 	symbols symbolTable
 	asked   asked
 	mini    mini
+	goTable goTable
 	locals  localEntries
 	thumb   thumb
 }
