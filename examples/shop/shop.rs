@@ -1,0 +1,30 @@
+// The program of docs/cookbook.md in Rust.
+use std::hint::black_box;
+
+pub struct Customer {
+    name: String,
+    orders: Vec<u32>,
+    phone: Option<u64>,
+}
+
+pub enum Payment {
+    Cash,
+    Card { number: u64, month: u8 },
+}
+
+#[inline(never)]
+fn sell(who: &Customer, what: &str, paid: Payment) -> u64 {
+    let base = match paid {
+        Payment::Cash => 1,
+        Payment::Card { number, month } => number % 7 + u64::from(month),
+    };
+    base + (who.name.len() + who.orders.len() + what.len()) as u64 + who.phone.unwrap_or(0)
+}
+
+fn main() {
+    let ann = Customer { name: "ann".to_string(), orders: vec![1, 2, 3], phone: Some(555) };
+    let bob = Customer { name: "bob".to_string(), orders: vec![], phone: None };
+    let mut sum = sell(&ann, black_box("tea"), Payment::Cash);
+    sum += sell(&bob, black_box("kettle"), black_box(Payment::Card { number: 4711, month: 6 }));
+    println!("{}", sum);
+}

@@ -1,0 +1,1 @@
+int store_take(const char *who, int count);
