@@ -33,9 +33,10 @@ build: ## Build the tool into bin/
 	$(GO) build -trimpath -buildvcs=auto -o $(BIN)/ ./cmd/...
 
 .PHONY: man
-man: build ## Write man pages into bin/man/man1
-	mkdir -p $(BIN)/man/man1
+man: build ## Write man pages into bin/man
+	mkdir -p $(BIN)/man/man1 $(BIN)/man/man7
 	$(BIN)/prolog-dump man $(BIN)/man/man1
+	scripts/man-definitions "$$($(BIN)/prolog-dump --version | awk '{print $$3}' | tr -d ,)" >$(BIN)/man/man7/prolog-dump-definitions.7
 
 # Nearly all of the first run is compiling, and without optimization that takes two thirds of the time.
 .PHONY: demo

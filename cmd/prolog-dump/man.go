@@ -76,6 +76,9 @@ func manPage(cmd *cobra.Command) []byte {
 	for i, o := range others {
 		others[i] = `\fB` + roff(o) + `(1)\fP`
 	}
+	if !cmd.HasParent() {
+		others = append(others, `\fBprolog\-dump\-definitions(7)\fP`) // scripts/man-definitions
+	}
 	if len(others) > 0 {
 		terminal.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ", "))
 	}

@@ -166,7 +166,7 @@ func testDeb(t *testing.T, deb string) {
 	}
 	in("dpkg", "--install", "/package.deb")
 	tryTool(t, in)
-	for _, path := range []string{"/usr/share/man/man1/prolog-dump-trace.1.gz", "/usr/share/bash-completion/completions/prolog-dump", "/usr/share/doc/prolog-dump/copyright"} {
+	for _, path := range []string{"/usr/share/man/man1/prolog-dump-trace.1.gz", "/usr/share/man/man7/prolog-dump-definitions.7.gz", "/usr/share/bash-completion/completions/prolog-dump", "/usr/share/doc/prolog-dump/copyright"} {
 		if _, err := os.Stat(filepath.Join(dir, path)); err != nil {
 			t.Error(err)
 		}
