@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // session is a block of a page that has commands, each after a "$", and what they print. A line of three dots stands for any lines.
@@ -130,6 +131,24 @@ func TestCookbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := runSessions(t, "../../docs/cookbook.md", dir); n < 25 {
+		t.Errorf("%d commands", n)
+	}
+}
+
+// TestAgents: what AGENTS.md states is so.
+func TestAgents(t *testing.T) {
+	dir := t.TempDir()
+	for name, fixture := range map[string]string{"demo.elf": "basic-gcc12-O2-dwarf5.elf", "run": "run-gcc12-O2-dwarf5.exe"} {
+		data, err := fixtures.Bytes(fixture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("BPFPROLOGUE_CACHE", filepath.Join(dir, "cache"))
+	if n := runSessions(t, "../../AGENTS.md", dir); n < 8 {
 		t.Errorf("%d commands", n)
 	}
 }
