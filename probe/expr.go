@@ -26,6 +26,9 @@ func (s *scanner) primary(expecting string) (syntax.Expr, error) {
 		if e.Name = s.identifier(); e.Name == "" {
 			err = s.expected(`a register after "%"`)
 		}
+		if s.casted > 0 && e.Pos == s.casted {
+			return e, err
+		}
 	case s.accept("@"):
 		err = s.memory(&e)
 	case s.accept(`\`):

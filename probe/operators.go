@@ -188,6 +188,7 @@ func (s *scanner) parentheses() (e syntax.Expr, err error) {
 			return e, s.errorf(at, "expected at most %d expressions in each other", maxDepth)
 		}
 		defer func() { s.depth-- }()
+		s.casted = s.pos
 		a, err := s.unary("what is cast to " + t.String())
 		return syntax.Expr{Kind: syntax.KindCast, Type: t, A: &a, Pos: at}, err
 	}

@@ -142,6 +142,9 @@ func TestForms(t *testing.T) {
 			{Name: "ax", Expr: syntax.Expr{Kind: syntax.KindRegister, Name: "ax"}},
 			{Name: "r10", Expr: syntax.Expr{Kind: syntax.KindRegister, Name: "r10"}, Type: syntax.TypeSpec{Kind: syntax.TypeHex, Bits: 32}},
 		}}, ""},
+		{"g (struct file *)%di->f", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "f", Expr: syntax.Expr{
+			Kind: syntax.KindCast, Type: syntax.TypeName{Name: "struct file", Pointers: 1}, A: &syntax.Expr{Kind: syntax.KindRegister, Name: "di"}, Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "f"}},
+		}}}}, "g ((struct file *)%di)->f"},
 		{"g @jiffies @a.b-8 @0xffff0000+", Definition{}, "error"},
 		{"g @jiffies @a.b-8 @x+16 @0xffff0000", Definition{Point: Point{Function: "g"}, Args: []Arg{
 			{Name: "jiffies", Expr: syntax.Expr{Kind: syntax.KindSymbol, Name: "jiffies"}},

@@ -12,6 +12,7 @@ type scanner struct {
 	pos    int
 	nested int // in so many parentheses: white space there ends nothing
 	depth  int // of expressions
+	casted int // where the operand of the last cast begins: a register there leaves its path to the cast, which says of what type it is
 }
 
 // white is the white space that separates the parts of a definition.

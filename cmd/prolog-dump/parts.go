@@ -163,7 +163,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 func (s *settings) files(ctx context.Context, pids []int, defs []*probe.Definition, words []string) ([]string, error) {
 	name := cmp.Or(defs[0].Options.Exec, s.exec)
 	if name == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Module == "" {
-		name = s.programOf(ctx, defs, words)
+		if programs := s.programsOf(ctx, defs, words, pids); len(programs) > 0 {
+			return programs, nil
+		}
 	}
 	if name == "" {
 		return []string{""}, nil

@@ -215,3 +215,44 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("by what it runs: %v\n%s%s", err, out, said)
 	}
 }
+
+// TestOwnFiles: without -x, and with a name, each of several processes means its own file.
+func TestOwnFiles(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := t.TempDir()
+	args := []string{"trace", "--max-hits", "2", "touch who"}
+	var ins []io.Writer
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		program := filepath.Join(dir, name, "waiter")
+		waiter(t, program)
+		c := exec.Command(program)
+		ins = append(ins, begin(t, c))
+		args = append(args, "-p", strconv.Itoa(c.Process.Pid))
+	}
+	for _, more := range [][]string{nil, {"-x", "waiter"}} {
+		tool := toolCommand(t, nil, append(args, more...)...)
+		var stdout, stderr bytes.Buffer
+		tool.Stdout, tool.Stderr = &stdout, &stderr
+		if err := tool.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- tool.Wait() }()
+		for i := 0; ; i++ { // in turn: both have probes when the two hits are there
+			select {
+			case err := <-ended:
+				out := stdout.String()
+				if err != nil || strings.Count(out, "who=") != 2 || strings.Contains(stderr.String(), "does not map") || strings.Count(stderr.String(), "attached at 1 of 1 site") != 2 {
+					t.Errorf("%v: %v\n%s%s", more, err, out, stderr.String())
+				}
+			case <-time.After(50 * time.Millisecond):
+				_, _ = ins[i%2].Write([]byte("a"))
+				continue
+			}
+			break
+		}
+	}
+}

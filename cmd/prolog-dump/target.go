@@ -41,7 +41,7 @@ type target struct {
 
 func (h *target) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntSliceVarP(&h.pids, "pid", "p", nil, "trace a process, until it ends; may be repeated; a path that -x names is the first one's")
+	f.IntSliceVarP(&h.pids, "pid", "p", nil, "trace a process, until it ends; may be repeated; a path that -x names is as the process sees it")
 	f.StringVar(&h.comm, "comm", "", "trace tasks whose names match a pattern")
 	f.StringVar(&h.user, "uid", "", "trace tasks of a user, by number or name")
 	f.Var((*texts)(&h.groups), "cgroup", "trace what is in a control group (version 2) or below, by its directory, also what begins later; may be repeated")
@@ -195,8 +195,8 @@ func (h *target) findGroups() error {
 
 // processes returns the processes whose files are meant: those that are named, or those in control groups.
 func (h *target) processes() (pids []int, err error) {
-	if h.pid != 0 {
-		return []int{h.pid}, nil
+	if len(h.pids) > 0 {
+		return h.pids, nil
 	}
 	for _, g := range h.groups {
 		more, err := containers.Processes(g)
@@ -238,22 +238,34 @@ func (h *target) restrict(def *probe.Definition) error {
 	return nil
 }
 
-// checkMapped says it if a process does not map a file. If it maps one that was there before, that is an error unless force is set:
-// it goes on running that one.
-func (s *settings) checkMapped(pid int, path string, force bool) error {
-	old, is, err := procfile.Mapped(pid, path)
-	if is || err != nil {
-		return nil //nolint:nilerr // it cannot be known
+// checkMapped says it of processes that do not map a file, unless another one of them does. If one maps a file that was there before, that is
+// an error unless force is set: it goes on running that one.
+func (s *settings) checkMapped(pids []int, path string, force bool) error {
+	olds := make(map[int]string)
+	for _, pid := range pids {
+		old, is, err := procfile.Mapped(pid, path)
+		if is {
+			return nil
+		}
+		if err == nil { // else it cannot be known
+			olds[pid] = old
+		}
 	}
-	text := fmt.Sprintf("%s: process %d does not map this file: there are no hits before it does", path, pid)
-	if old == "" {
-		s.warnOnce(text)
-		return nil
+	for _, pid := range pids {
+		old, known := olds[pid]
+		switch {
+		case !known:
+		case old == "":
+			s.warnOnce(fmt.Sprintf("%s: process %d does not map this file: there are no hits before it does", path, pid))
+		case force:
+			s.warnOnce(replaced(path, pid, old))
+		default:
+			return errors.New(replaced(path, pid, old))
+		}
 	}
-	text = fmt.Sprintf("%s: process %d runs another file, which was there before: restart it, or name that file: -x %s", path, pid, old)
-	if !force {
-		return errors.New(text)
-	}
-	s.warnOnce(text)
 	return nil
+}
+
+func replaced(path string, pid int, old string) string {
+	return fmt.Sprintf("%s: process %d runs another file, which was there before: restart it, or name that file: -x %s", path, pid, old)
 }

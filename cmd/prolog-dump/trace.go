@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
@@ -21,7 +19,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
-	"github.com/bpfprologue/bpfprologue/sites"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -231,44 +228,13 @@ func argumentsOf(plans []*plan.Plan) (names []string) {
 	return names
 }
 
-// programOf returns the path of a command's program if a function of it is meant, and otherwise "": of the kernel then.
-func (s *settings) programOf(ctx context.Context, defs []*probe.Definition, command []string) string {
-	if len(command) == 0 {
-		return ""
-	}
-	path, err := exec.LookPath(command[0]) // as launch.Start: a file of that name here does not run
-	if err != nil {
-		return ""
-	}
-	o := s.imageOptions(nil)
-	o.Symbols = true
-	img, err := dwarfloc.Open(path, &o)
-	if err != nil {
-		return ""
-	}
-	defer img.Close()
-	for _, def := range defs {
-		sel, err := selectionOf(def, nil)
-		if err != nil || def.Point.Function == "" {
-			continue
-		}
-		if list, err := sites.List(ctx, img, sel); err == nil && list.Len() > 0 {
-			return path
-		}
-	}
-	return ""
-}
-
 // located opens the image of a definition, and finds where it runs. Paths are those of a process, unless there are none.
 func (s *settings) located(o probe.Options, force, sleep bool, pids []int) (x *subject, running *instances.Running, err error) {
 	if x, err = s.subject(&o); err != nil {
 		return nil, nil, err
 	}
-	for _, pid := range pids {
-		if x.kernel {
-			break
-		}
-		if err := s.checkMapped(pid, x.path, force); err != nil {
+	if !x.kernel {
+		if err := s.checkMapped(pids, x.path, force); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -71,6 +71,16 @@ func Paths(pids []int, path string) (out []string, err error) {
 	return out, nil
 }
 
+// Same reports whether two paths lead to one file.
+func Same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
 // sameRoot reports whether a process, by its directory in /proc, sees the same files as this one.
 func sameRoot(dir string) (bool, error) {
 	for _, x := range [][2]string{{"/proc/self/ns/mnt", dir + "/ns/mnt"}, {"/", dir + "/root"}} {

@@ -78,7 +78,7 @@ func (s *stage) nav() string {
 		}
 	}
 	b.WriteString("  - Home: index.md\n")
-	section("Use", s.with("docs/walk.md", "docs/cookbook.md", "docs/definitions.md", "docs/packs.md", "docs/fleet.md", "docs/json.md", "AGENTS.md", "report.md", "docs/limits.md"))
+	section("Use", s.with("docs/walk.md", "docs/cookbook.md", "docs/bpftrace.md", "docs/definitions.md", "docs/packs.md", "docs/fleet.md", "docs/json.md", "AGENTS.md", "report.md", "docs/limits.md"))
 	section("Build on it", s.with("docs/library.md", "docs/performance.md", "docs/design.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"))
 	var rest, api []string
 	for _, p := range s.pages {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
+)
+
+// programsOf returns the paths of the programs of a command, or else of processes, of which a function or a line is meant, and otherwise
+// none: the kernel is meant then.
+func (s *settings) programsOf(ctx context.Context, defs []*probe.Definition, command []string, pids []int) []string {
+	if len(command) > 0 {
+		path, err := exec.LookPath(command[0]) // as launch.Start: a file of that name here does not run
+		if err != nil || !s.hasAny(ctx, path, defs) {
+			return nil
+		}
+		return []string{path}
+	}
+	var out []string
+	for _, pid := range pids {
+		path := fmt.Sprintf("/proc/%d/exe", pid)
+		if !slices.ContainsFunc(out, func(other string) bool { return procfile.Same(other, path) }) && s.hasAny(ctx, path, defs) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// hasAny reports whether a program has a function, or a file of source lines, that a definition names.
+func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
+	o := s.imageOptions(nil)
+	o.Symbols = true
+	img, err := dwarfloc.Open(path, &o)
+	if err != nil {
+		return false
+	}
+	defer img.Close()
+	return slices.ContainsFunc(defs, func(def *probe.Definition) bool {
+		p := &def.Point
+		if p.Function == "" && p.Source == "" {
+			return false // an address, which all may have
+		}
+		sel, err := selectionOf(def, nil)
+		if p.Function == "" {
+			sel.Source = p.Source
+			sel.Functions, err = glob.Compile("*")
+		}
+		if err != nil {
+			return false
+		}
+		list, err := sites.List(ctx, img, sel)
+		return err == nil && list.Len() > 0
+	})
+}
