@@ -28,7 +28,7 @@ func TestAgree(t *testing.T) {
 	}
 	p.agree(p.shapes())
 	for i, want := range []int{64 + 24, 64 + 24, 64 + 8} {
-		pro, err := prologue.Emit(appendArgs(nil, p.Sites[i].Args), prologue.Options{Arch: arch.ByName("amd64"), Convention: prologue.ConventionRecord})
+		pro, err := prologue.Emit(p.Sites[i].appendArgs(nil), prologue.Options{Arch: arch.ByName("amd64"), Convention: prologue.ConventionRecord})
 		if err != nil || pro.Layout.Size != want {
 			t.Errorf("site %d has a record of %d bytes, want %d: %v", i, pro.Layout.Size, want, err)
 		}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -90,7 +91,7 @@ func TestValues(t *testing.T) {
 	for _, v := range values {
 		got = append(got, v.Any())
 	}
-	want := []any{int64(-5), uint64(1) << 63, true, "A", "0xff", "hi", enum, "comm", "[1, 2]", nil}
+	want := []any{int64(-5), uint64(1) << 63, true, "A", "0xff", "hi", enum, "comm", json.RawMessage("[1,2]"), nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

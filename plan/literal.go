@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Values are decoded to int64, uint64, float64, bool, string, and these.
+// Values are decoded to int64, uint64, float64, bool, string, the types of tree.go, and these.
 type (
 	char    byte
 	letter  rune   // of a type for all of Unicode
@@ -17,6 +17,8 @@ type (
 // show returns a decoded value's text.
 func show(x any) string {
 	switch x := x.(type) {
+	case nil:
+		return "?"
 	case char:
 		return quoteChar(byte(x))
 	case letter:

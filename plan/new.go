@@ -70,7 +70,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 func (p *Plan) moveRecords() {
 	p.Instances = nil
 	for i := range p.Sites {
-		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(appendArgs(nil, p.Sites[i].Args), p.Doubt == DoubtKeep))
+		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(p.Sites[i].appendArgs(nil), p.Doubt == DoubtKeep))
 	}
 }
 
@@ -122,9 +122,15 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 		return err
 	}
 	err := p.eachSite(ctx, o.Progress, func(s *Site) (err error) {
-		if s.Args, err = arguments(s, p.Definition, o); err == nil {
-			s.If, err = conditions(s, p.Definition, o)
+		if s.Args, err = arguments(s, p.Definition, o); err != nil {
+			return err
 		}
+		if o.Parts {
+			if s.parts, err = partsOf(s.Args, o.shape()); err != nil {
+				return err
+			}
+		}
+		s.If, err = conditions(s, p.Definition, o)
 		return err
 	})
 	if err != nil {

@@ -107,6 +107,9 @@ type Options struct {
 	// CountMissing makes prologues count in the map references.MissingCounter how often a condition
 	// could not be computed, and so did not hold. It needs that map, which instances.Dispatch has.
 	CountMissing bool
+	// Parts fetches what strings and slices inside of structures refer to, as much as the record has room for: Value prints them as it
+	// does those that are arguments of their own. It also tells a text that is NULL from one that could not be read.
+	Parts bool
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 	// Progress, if not nil, is called by New with the number of sites that have been resolved, by several goroutines at once.
@@ -140,6 +143,8 @@ type Site struct {
 	MovedFrom uint64
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
+
+	parts []part // Options.Parts
 }
 
 // Instance is one program to load.

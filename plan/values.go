@@ -3,24 +3,25 @@ package plan
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Value is the value of one argument at one hit.
 type Value struct {
 	*Argument
-	Lost bool   // it was not fetched at this hit: its err bit was set, and not for a doubt (Argument.Doubt)
+	Lost bool   // it was not fetched at this hit: its err bit was set, and not for a doubt (Argument.Doubt), nor because it is NULL
 	Data []byte // in the machine's byte order; 8 bytes for a number
+
+	null  bool
+	parts map[string]any // decoded, by their paths: see Options.Parts
 }
 
 // Values returns the arguments of one hit at a site, which is an index in Plan.Sites. err and
@@ -30,8 +31,8 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	s := &p.Sites[site]
 	out := make([]Value, len(s.Args))
 	lost := err &^ p.doubtful(site, err, data)
-	for i := range s.Args {
-		v := Value{Argument: &s.Args[i], Lost: lost&(1<<i) != 0}
+	value := func(a *Argument, i int) Value {
+		v := Value{Argument: a, Lost: lost&(1<<i) != 0}
 		from, to := 8*i, 8*i+8
 		if p.Convention == prologue.ConventionRecord && s.Instance >= 0 {
 			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
@@ -41,7 +42,28 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 			}
 		}
 		v.Data = data[min(from, len(data)):min(to, len(data))]
-		out[i] = v
+		return v
+	}
+	for i := range s.Args {
+		out[i] = value(&s.Args[i], i)
+	}
+	for i := range s.parts {
+		part := &s.parts[i]
+		v, of := value(&part.Argument, len(s.Args)+i), &out[part.of]
+		switch {
+		case v.Lost && (part.path == "" || !part.Fetched()):
+			continue // an object has the bytes of the part itself
+		case part.path == "":
+			of.null = of.Lost && v.word() == 0
+			of.Lost = of.Lost && !of.null
+			continue
+		}
+		if of.parts == nil {
+			of.parts = make(map[string]any)
+		}
+		if of.parts[part.path] = literal("?"); !v.Lost {
+			of.parts[part.path] = v.decode()
+		}
 	}
 	return out
 }
@@ -77,21 +99,27 @@ func (v Value) String() string {
 	if v.Lost {
 		return "?"
 	}
-	if v.Doubt() != reasons.None {
-		return "~" + show(v.decode())
+	text := "NULL"
+	if !v.null {
+		text = show(v.decode())
 	}
-	return show(v.decode())
+	if v.Doubt() != reasons.None {
+		return "~" + text
+	}
+	return text
 }
 
 // Any returns the value as a Go value: an int64, uint64 or float64 for a number, a bool, or a
-// string. Characters and strings are returned without quotes; addresses, structures and
-// arrays, and numbers that these types do not hold, as String prints them. It is nil for a
-// value that was not fetched.
+// string. Characters and strings are returned without quotes; addresses,
+// and numbers that these types do not hold, as String prints them. Structures, arrays and slices are
+// a json.RawMessage. It is nil for a value that was not fetched, and for NULL.
 func (v Value) Any() any {
-	if v.Lost {
+	if v.Lost || v.null {
 		return nil
 	}
 	switch x := v.decode().(type) {
+	case *object, *list, *variant:
+		return json.RawMessage(appendJSON(nil, x))
 	case char:
 		if x >= 0x80 {
 			return uint64(x)
@@ -128,7 +156,8 @@ func (v *Value) decode() any {
 	if v.Kind == prologue.KindComm {
 		return text(v.Data)
 	}
-	return decode(v.Variable.Type, v.Data, 0)
+	d := decoder{parts: v.parts, left: maxNodes}
+	return d.decode(v.Variable.Type, v.Data, "", 0)
 }
 
 // converted converts a number of size bytes to a definition's type. It returns nil if that is
@@ -149,10 +178,10 @@ func converted(kind syntax.TypeKind, u uint64, size int) any {
 	return nil
 }
 
-// elements prints an array of the definition's type.
-func (v *Value) elements() literal {
+// elements decodes an array of the definition's type.
+func (v *Value) elements() *list {
 	n := len(v.Data) / v.Type.Count
-	parts := make([]string, 0, v.Type.Count)
+	out := new(list)
 	size := max(argument.ElementBits(v.Type)/8, 1)
 	for i := 0; i < v.Type.Count && (i+1)*size <= len(v.Data) && n > 0; i++ {
 		u := number(v.Data[i*size : (i+1)*size])
@@ -160,26 +189,24 @@ func (v *Value) elements() literal {
 		if x == nil {
 			x = u
 		}
-		parts = append(parts, show(x))
+		out.elements = append(out.elements, x)
 	}
-	return literal("[" + strings.Join(parts, ", ") + "]")
+	return out
 }
 
-// slice prints the elements of a slice that were fetched, and how many more there are.
-func (v *Value) slice() literal {
+// slice decodes the elements of a slice that were fetched, and how many more there are.
+func (v *Value) slice() any {
 	el, err := argument.Element(v.Variable)
 	if err != nil || el == nil || len(v.Data) < 8 || v.Size <= 0 {
 		return rawBytes(v.Data)
 	}
 	n, b := v.word(), v.Data[8:]
-	var parts []string
+	out, d := new(list), decoder{left: maxNodes}
 	for i := 0; uint64(i) < n && (i+1)*v.Size <= min(len(b), v.MaxBytes); i++ {
-		parts = append(parts, show(decode(el, b[i*v.Size:(i+1)*v.Size], 1)))
+		out.elements = append(out.elements, d.decode(el, b[i*v.Size:(i+1)*v.Size], "", 1))
 	}
-	if more := n - uint64(len(parts)); more > 0 {
-		parts = append(parts, fmt.Sprintf("... %d more", more))
-	}
-	return literal("[" + strings.Join(parts, ", ") + "]")
+	out.more = n - uint64(len(out.elements))
+	return out
 }
 
 // bytes prints the bytes of elements that were fetched, and how many elements more there are.
@@ -194,155 +221,4 @@ func (v *Value) bytes() literal {
 		text += fmt.Sprintf("... %d more", more)
 	}
 	return literal(text)
-}
-
-// maxFormatDepth bounds the nesting of structures, and maxFormat the bytes that are printed.
-const (
-	maxFormatDepth = 8
-	maxFormat      = 4096
-)
-
-// object returns the bytes of an object of a type, which others may follow.
-func object(t *types.Type, b []byte) []byte {
-	if t.Size >= 0 && t.Size < int64(len(b)) {
-		return b[:t.Size]
-	}
-	return b
-}
-
-// decode decodes an object of a type.
-func decode(t *types.Type, b []byte, depth int) any {
-	r, err := t.Resolve()
-	if err != nil || depth > maxFormatDepth {
-		return rawBytes(b)
-	}
-	obj := object(r, b)
-	size := len(obj)
-	switch r.Kind {
-	case types.Pointer:
-		return hexText(number(obj))
-	case types.Bool:
-		return number(obj) != 0
-	case types.Char:
-		if size == 4 && utf8.ValidRune(rune(number(obj))) {
-			return letter(number(obj))
-		}
-		// "unsigned char" and "signed char" are C's small numbers.
-		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
-			return char(c)
-		}
-	case types.Enum:
-		v := extended(number(obj), size)
-		if !r.Signed {
-			v = int64(number(obj))
-		}
-		if name, err := r.Enumerator(v); err == nil && name != "" {
-			return literal(name)
-		}
-	case types.Float:
-		if x, ok := float(r.Name, obj); ok {
-			return x
-		}
-		return rawBytes(obj)
-	case types.Complex:
-		if x, ok := complexNumber(r.Name, obj); ok {
-			return x
-		}
-		return rawBytes(obj)
-	case types.MemberPointer:
-		if size > 8 {
-			// A function's address, or 1 plus its place in a table of virtual functions; and
-			// what is added to "this".
-			return literal(fmt.Sprintf("{%#x, %d}", number(obj[:size/2]), int64(number(obj[size/2:]))))
-		}
-		return extended(number(obj), size) // an offset, or -1
-	case types.Struct, types.Union, types.Class:
-		if x, ok := variant(r, obj, depth); ok {
-			return x
-		}
-		all, err := r.Members()
-		if err != nil {
-			return rawBytes(obj)
-		}
-		return members(all, obj, depth, "{}")
-	case types.Array:
-		return array(r, obj, depth)
-	case types.Int:
-	default:
-		return rawBytes(obj)
-	}
-	switch {
-	case size > 8:
-		return wideInteger(obj, r.Signed)
-	case r.Signed:
-		return extended(number(obj), size)
-	}
-	return number(obj)
-}
-
-// members prints an object with its members: in braces with their names, or in parentheses
-// without.
-func members(all []types.Member, b []byte, depth int, brackets string) literal {
-	var out strings.Builder
-	out.WriteByte(brackets[0])
-	for i, m := range all {
-		if i > 0 {
-			out.WriteString(", ")
-		}
-		if out.Len() > maxFormat {
-			out.WriteString("...")
-			break
-		}
-		if m.Name != "" && brackets == "{}" {
-			out.WriteString(m.Name + "=")
-		}
-		at := int(m.BitOffset / 8)
-		if at >= len(b) {
-			out.WriteByte('?')
-			continue
-		}
-		if m.BitSize == 0 {
-			out.WriteString(show(decode(m.Type, b[at:], depth+1)))
-			continue
-		}
-		// A bit-field of up to 64 bits is in at most 9 bytes.
-		lead := m.BitOffset % 8
-		v := number(b[at:min(at+8, len(b))]) >> lead
-		if lead > 0 && at+8 < len(b) {
-			v |= uint64(b[at+8]) << (64 - lead)
-		}
-		shift := 64 - min(m.BitSize, 64)
-		if r, err := m.Type.Resolve(); err == nil && r.Signed {
-			out.WriteString(strconv.FormatInt(int64(v<<shift)>>shift, 10))
-		} else {
-			out.WriteString(strconv.FormatUint(v<<shift>>shift, 10))
-		}
-	}
-	out.WriteByte(brackets[1])
-	return literal(out.String())
-}
-
-// array prints an array with its elements, or returns the text of an array of characters.
-func array(t *types.Type, b []byte, depth int) any {
-	el, n, err := t.Count()
-	if err != nil {
-		return rawBytes(b)
-	}
-	size, err := el.ByteSize()
-	if err != nil || size <= 0 {
-		return rawBytes(b)
-	}
-	if r, err := el.Resolve(); err == nil && r.Kind == types.Char && r.Name == "char" && printable(b) {
-		return text(b)
-	}
-	var parts []string
-	total := 0
-	for i := int64(0); (n < 0 || i < n) && (i+1)*size <= int64(len(b)); i++ {
-		parts = append(parts, show(decode(el, b[i*size:(i+1)*size], depth+1)))
-		if total += len(parts[i]); total > maxFormat {
-			parts = append(parts, "...")
-			break
-		}
-	}
-	return literal("[" + strings.Join(parts, ", ") + "]")
 }

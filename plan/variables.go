@@ -90,9 +90,14 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 	return ""
 }
 
+// shape returns what decides which bytes of variables are fetched.
+func (o *Options) shape() argument.Options {
+	return argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
+}
+
 // arguments resolves a definition's arguments at a site.
 func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
-	shape := argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
+	shape := o.shape()
 	var out []Argument
 	for i := range def.Args {
 		d := &def.Args[i]

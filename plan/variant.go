@@ -6,19 +6,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// variant prints an enum of Rust: the variant that its discriminant selects, with its
-// members. ok is false for other types.
-func variant(t *types.Type, b []byte, depth int) (text literal, ok bool) {
+// variant decodes an enum of Rust: the variant that its discriminant selects, with its
+// members. It returns nil for other types.
+func (d *decoder) variant(t *types.Type, b []byte, depth int) any {
 	discriminant, variants, err := t.Variants()
 	if err != nil || len(variants) == 0 {
-		return "", false
+		return nil
 	}
 	var value uint64
 	if discriminant != nil {
 		size, err := discriminant.Type.ByteSize()
 		at := int64(discriminant.BitOffset / 8)
 		if err != nil || size < 1 || size > 8 || at+size > int64(len(b)) {
-			return "", false
+			return nil
 		}
 		value = number(b[at : at+size])
 	}
@@ -27,35 +27,31 @@ func variant(t *types.Type, b []byte, depth int) (text literal, ok bool) {
 		if discriminant != nil && !v.Default && v.Value != value {
 			continue
 		}
-		text = literal(v.Member.Name)
+		out := &variant{name: v.Member.Name}
 		if at := int(v.Member.BitOffset / 8); at <= len(b) {
-			text += payload(v.Member.Type, b[at:], depth+1)
+			out.payload = d.payload(v.Member.Type, b[at:], depth+1)
 		}
-		return text, true
+		return out
 	}
-	return "", false
+	return nil
 }
 
-// payload prints a variant's members as Rust writes them: nothing, {w=2, h=3}, or (4, 5) if
-// they have no names.
-func payload(t *types.Type, b []byte, depth int) literal {
-	r, err := t.Resolve()
-	if err != nil || depth > maxFormatDepth {
-		return rawBytes(b)
+// payload decodes a variant's members, to nil if it has none.
+func (d *decoder) payload(t *types.Type, b []byte, depth int) any {
+	x := d.decode(t, b, "", depth)
+	if o, is := x.(*object); is {
+		if len(o.members) == 0 {
+			return nil
+		}
+		o.tuple = unnamed(o.members)
 	}
-	if all, err := r.Members(); err == nil && len(all) > 0 && unnamed(all) {
-		return members(all, object(r, b), depth, "()")
-	}
-	if text := show(decode(r, b, depth)); text != "{}" {
-		return literal(text)
-	}
-	return ""
+	return x
 }
 
 // unnamed reports whether members are those of a tuple, which rustc calls __0, __1, ...
-func unnamed(all []types.Member) bool {
+func unnamed(all []member) bool {
 	for i := range all {
-		if all[i].Name != "__"+strconv.Itoa(i) {
+		if all[i].name != "__"+strconv.Itoa(i) {
 			return false
 		}
 	}

@@ -37,13 +37,17 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	}
 	w.conditions = s.needed(w.conditions[:0], po.IfMissing)
 	po.If = w.conditions
-	w.wanted = appendArgs(w.wanted[:0], s.Args)
+	w.wanted = s.appendArgs(w.wanted[:0])
 	if err := w.emitter.Emit(w.wanted, &po); err != nil {
 		return nil, fmt.Errorf("%v: %w", s.Site, err)
 	}
 	s.Layout = w.emitter.Layout
 	for j, r := range w.emitter.Reasons {
-		s.Args[j].Unfetched = r
+		if j < len(s.Args) {
+			s.Args[j].Unfetched = r
+		} else {
+			s.parts[j-len(s.Args)].Unfetched = r
+		}
 	}
 	if s.Refused != nil || s.Never != nil {
 		return nil, nil
@@ -73,10 +77,13 @@ func (w *writer) instance(s *Site, n int) Instance {
 	return Instance{Number: n, Prologue: w.emitter.Prologue(s.String()), Multi: w.key[0]&keyMulti != 0}
 }
 
-// appendArgs appends the arguments for package prologue.
-func appendArgs(to []prologue.Arg, args []Argument) []prologue.Arg {
-	for i := range args {
-		to = append(to, args[i].Arg)
+// appendArgs appends the arguments for package prologue, and their parts.
+func (s *Site) appendArgs(to []prologue.Arg) []prologue.Arg {
+	for i := range s.Args {
+		to = append(to, s.Args[i].Arg)
+	}
+	for i := range s.parts {
+		to = append(to, s.parts[i].Arg)
 	}
 	return to
 }

@@ -35,10 +35,12 @@
 //
 // A value is a byte and what that says: 0 nothing, it was not fetched; 1 a signed number; 2 an unsigned
 // one; 3 the 8 bytes of a floating-point number, little-endian; 4 false; 5 true; 6 a string that is
-// printed in quotes; 7 one that is printed as it is; 8 the printed string, then the value.
+// printed in quotes; 7 one that is printed as it is; 8 the printed string, then the value; 9 NULL; 10 JSON,
+// a string.
 package recording
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -95,7 +97,7 @@ type Arg struct {
 // Value is a value as it is printed.
 type Value struct {
 	Text string // as plan.Value.String prints it
-	Any  any    // as plan.Value.Any returns it: int64, uint64, float64, bool, string or nil
+	Any  any    // as plan.Value.Any returns it: int64, uint64, float64, bool, string, json.RawMessage or nil
 	Lost bool   // it was not fetched
 }
 
@@ -174,6 +176,10 @@ func usual(x any) string {
 		return strconv.FormatUint(x, 10)
 	case string:
 		return x
+	case json.RawMessage:
+		return string(x)
+	case nil:
+		return "NULL"
 	}
 	return fmt.Sprint(x)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -343,6 +344,13 @@ func (d *decoder) plain(tag byte) Value {
 	case tagQuoted:
 		s := d.shared()
 		return Value{Text: strconv.Quote(s), Any: s}
+	case tagNull:
+	case tagJSON:
+		s := d.shared()
+		if d.err == nil && !json.Valid([]byte(s)) {
+			d.fail("a value that is no JSON")
+		}
+		x = json.RawMessage(s)
 	case tagPlain:
 		x = d.shared()
 	default:

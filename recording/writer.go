@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -37,6 +38,8 @@ const (
 	tagQuoted
 	tagPlain
 	tagShown
+	tagNull
+	tagJSON
 )
 
 // maxSection is the size of the largest contents, and flushAt that at which hits become a section.
@@ -253,6 +256,11 @@ func (e *encoder) value(v *Value) {
 		} else {
 			e.WriteByte(tagFalse)
 		}
+	case nil:
+		e.WriteByte(tagNull)
+	case json.RawMessage:
+		e.WriteByte(tagJSON)
+		e.shared(string(x))
 	default:
 		e.WriteByte(tagPlain)
 		e.shared(usual(v.Any))

@@ -97,7 +97,8 @@ func emptyRun(steps bool) (d time.Duration, err error) {
 		return 0, err
 	}
 	who.only = []*process{this} // others run the same file
-	end := x.ended(0, 8, who, 0, 0)
+	empty := record{size: 8}    // of a frame
+	end := x.ended(0, empty, who, 0, 0)
 	end = append(end,
 		asm.LoadMapValue(asm.R1, taken.FD(), 0),
 		asm.LoadMem(asm.R2, asm.R1, 0, asm.DWord),
@@ -122,7 +123,7 @@ func emptyRun(steps bool) (d time.Duration, err error) {
 	for _, at := range []struct {
 		pc    uintptr
 		insns asm.Instructions
-	}{{*before, x.begin(0, 8, who)}, {*after, append(end, x.left(0)...)}} {
+	}{{*before, x.begin(0, empty, who)}, {*after, append(end, x.left(0)...)}} {
 		offset, err := ownOffset(uint64(at.pc))
 		if err != nil {
 			return 0, err

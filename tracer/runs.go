@@ -159,9 +159,9 @@ func (s *Summary) openSpans(ctx context.Context, r *instances.Running, o *Option
 		w := &summaryWriter{counted: s.of[k.plan/2], writer: &writer{prefix: "count"}, base: asm.R8}
 		w.key, w.fields = w.run.keyAt, w.slots()
 		if k.plan%2 == 0 {
-			return w.begin(x, k.plan/2, k.size, from[k], s.overflow, who)
+			return w.begin(x, k.plan/2, k.record, from[k], s.overflow, who)
 		}
-		return w.end(x, k.plan/2, k.size, from[k], s.overflow, who)
+		return w.end(x, k.plan/2, k.record, from[k], s.overflow, who)
 	})
 	if err != nil {
 		return err
@@ -248,11 +248,11 @@ func (w *summaryWriter) began(prefix string, overflow *ebpf.Map) asm.Instruction
 }
 
 // begin returns the program that runs where a run begins.
-func (w *summaryWriter) begin(x *spans, span, size int, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
-	w.add(x.entered(span, size, who, w.began("again", overflow))...)
+func (w *summaryWriter) begin(x *spans, span int, rec record, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
+	w.add(x.entered(span, rec, who, w.began("again", overflow))...)
 	w.add(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord))
 	w.add(asm.Mov.Reg(asm.R1, asm.R9), asm.Add.Imm(asm.R1, atComm), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
-	w.keep(w.run.span.Begin, size, from)
+	w.keep(w.run.span.Begin, rec.size, from)
 	w.add(
 		asm.LoadImm(asm.R1, int64(^w.run.bits(w.run.span.Begin)), asm.DWord), // the others are not known yet
 		asm.Or.Reg(asm.R7, asm.R1),
@@ -278,9 +278,9 @@ func (w *summaryWriter) begin(x *spans, span, size int, from []prologue.Field, o
 }
 
 // end returns the program that runs where a run ends.
-func (w *summaryWriter) end(x *spans, span, size int, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
-	w.add(x.ended(span, size, who, runMissing, runSlots)...)
-	w.keep(w.run.span.End, size, from)
+func (w *summaryWriter) end(x *spans, span int, rec record, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
+	w.add(x.ended(span, rec, who, runMissing, runSlots)...)
+	w.keep(w.run.span.End, rec.size, from)
 	w.add(asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord), asm.LSh.Imm(asm.R1, 64-siteBits), asm.RSh.Imm(asm.R1, 64-siteBits),
 		asm.StoreMem(asm.R9, runEnd, asm.R1, asm.DWord))
 	for i, u := range w.run.used {

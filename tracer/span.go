@@ -111,9 +111,9 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	}
 	err = s.load(r, s.keyOf(true), func(k programKey) asm.Instructions {
 		if k.plan%2 == 0 {
-			return s.spans.begin(k.plan/2, k.size, who)
+			return s.spans.begin(k.plan/2, k.record, who)
 		}
-		return s.spans.end(s, k.plan/2, k.size, who)
+		return s.spans.end(s, k.plan/2, k.record, who)
 	})
 	if err != nil {
 		return s, err
@@ -216,11 +216,7 @@ const (
 
 // head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
 // key and the cookie are on the stack.
-func (x *spans) head(span, size int, who processes) asm.Instructions {
-	frame := size - 8 // the last argument
-	if x.plans[span].Begin.Doubt == plan.DoubtKeep {
-		frame -= 8 // before the word that says which arguments are doubtful
-	}
+func (x *spans) head(rec record, span int, who processes) asm.Instructions {
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
@@ -242,7 +238,7 @@ func (x *spans) head(span, size int, who processes) asm.Instructions {
 		asm.FnGetCurrentPidTgid.Call(),
 		asm.RSh.Imm(asm.R0, 32),
 		asm.StoreMem(asm.RFP, spanKey, asm.R0, asm.DWord),
-		asm.LoadMem(asm.R0, asm.R8, int16(frame), asm.DWord),
+		asm.LoadMem(asm.R0, asm.R8, int16(rec.frame), asm.DWord),
 		asm.StoreMem(asm.RFP, spanKey+8, asm.R0, asm.DWord),
 	)
 }
@@ -276,13 +272,13 @@ func (x *spans) count(at uint32) asm.Instructions {
 // entered writes what a program begins with that runs where a run begins: R9 is what is stored of it, with its cookie. between, if not nil,
 // is for the run that was open in the same frame, with R9 as that; it may change neither R7 nor R8. It leaves for labelFalse or labelVague if the
 // condition says so.
-func (x *spans) entered(span, size int, who processes, between asm.Instructions) asm.Instructions {
-	insns := x.head(span, size, who)
+func (x *spans) entered(span int, rec record, who processes, between asm.Instructions) asm.Instructions {
+	insns := x.head(rec, span, who)
 	if p := x.plans[span]; p.If != nil && len(p.If.Start) > 0 {
 		// As in ended.
 		w := finish{writer: &writer{prefix: "if"}, span: p, begins: true}
 		w.add(asm.Mov.Reg(asm.R4, asm.R7))
-		w.add(useDoubtful(p.Begin, size)...)
+		w.add(useDoubtful(p.Begin, rec.size)...)
 		w.condition(p.If.Start, labelFalse, labelVague)
 		w.add(asm.Mov.Reg(asm.R7, asm.R4))
 		insns = append(insns, w.insns...)
@@ -339,15 +335,15 @@ func (x *spans) excluded(span int, between asm.Instructions) (insns asm.Instruct
 }
 
 // begin returns the program that runs where a run begins.
-func (x *spans) begin(span, size int, who processes) asm.Instructions {
-	insns := x.entered(span, size, who, nil)
+func (x *spans) begin(span int, rec record, who processes) asm.Instructions {
+	insns := x.entered(span, rec, who, nil)
 	insns = append(insns, who.store(spanStack)...)
 	insns = append(insns,
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
-	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, 0, size)...)
+	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, 0, rec.size)...)
 	if p := x.plans[span]; p.If != nil {
-		insns = append(insns, useDoubtful(p.Begin, size)...)
+		insns = append(insns, useDoubtful(p.Begin, rec.size)...)
 		insns = append(insns, asm.StoreMem(asm.R9, int16(x.missingAt(span)), asm.R7, asm.DWord))
 	}
 	insns = append(insns,
@@ -368,8 +364,8 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 
 // ended writes what a program begins with that runs where a run ends: R9 is what was stored when it began, and its duration
 // is on the stack. It leaves for labelOwn if the condition does not hold.
-func (x *spans) ended(span, size int, who processes, missingAt, valuesAt int) asm.Instructions {
-	insns := x.head(span, size, who)
+func (x *spans) ended(span int, rec record, who processes, missingAt, valuesAt int) asm.Instructions {
+	insns := x.head(rec, span, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
 		asm.FnMapLookupElem.Call(),
@@ -387,7 +383,7 @@ func (x *spans) ended(span, size int, who processes, missingAt, valuesAt int) as
 	// The bits of what the condition needs are those of err, but for doubtful values that are to be used. R4 keeps err.
 	w := finish{writer: &writer{prefix: "if"}, span: p, duration: spanDuration, missing: missingAt, values: valuesAt}
 	w.add(asm.Mov.Reg(asm.R4, asm.R7))
-	w.add(useDoubtful(p.End, size)...)
+	w.add(useDoubtful(p.End, rec.size)...)
 	w.condition(p.If.All, labelNot, labelUnsure)
 	w.add(asm.Mov.Reg(asm.R7, asm.R4))
 	return append(insns, w.insns...)
@@ -421,12 +417,12 @@ func (x *spans) left(span int) (insns asm.Instructions) {
 }
 
 // end returns the program that runs where a run ends.
-func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
+func (x *spans) end(s *Session, span int, rec record, who processes) asm.Instructions {
 	began := x.missingAt(span)
-	insns := x.ended(span, size, who, began, atRecord)
+	insns := x.ended(span, rec, who, began, atRecord)
 	insns = append(insns,
 		asm.LoadMapPtr(asm.R1, s.events.FD()),
-		asm.Mov.Imm(asm.R2, int32(began+endRecord+size)),
+		asm.Mov.Imm(asm.R2, int32(began+endRecord+rec.size)),
 		asm.Mov.Imm(asm.R3, 0),
 		asm.FnRingbufReserve.Call(),
 		asm.JEq.Imm(asm.R0, 0, labelFull),
@@ -438,7 +434,7 @@ func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions 
 		asm.StoreMem(asm.R6, int16(began+endErr), asm.R7, asm.DWord),
 	)
 	insns = append(insns, copyWords(asm.R6, 0, asm.R9, 0, began)...)
-	insns = append(insns, copyWords(asm.R6, began+endRecord, asm.R8, 0, size)...)
+	insns = append(insns, copyWords(asm.R6, began+endRecord, asm.R8, 0, rec.size)...)
 	insns = append(insns,
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.Mov.Imm(asm.R2, 0),

@@ -215,19 +215,29 @@ func (s *Session) of(number int) (*Session, int) {
 	return s, number
 }
 
+// record is what a program needs to know of the record that it gets.
+type record struct {
+	size  int // bytes
+	frame int // of runs: where the frame is, which is the last of the definition's arguments
+}
+
 // programKey is what a program is made for. All plans share those that are equal.
 type programKey struct {
 	convention prologue.Convention
-	size       int    // bytes of a record
-	plan       int    // its index; 0 for a program of all
-	counts     string // of a summary: where the arguments that it counts are
+	record
+	plan   int    // its index; 0 for a program of all
+	counts string // of a summary: where the arguments that it counts are
 }
 
 // keyOf returns the key of an instance's program: each plan has its own, or all have the same.
 func (s *Session) keyOf(own bool) func(n, instance int) programKey {
 	return func(n, instance int) programKey {
 		p := s.plans[n]
-		key := programKey{convention: p.Convention, size: recordSize(p, &p.Instances[instance])}
+		key := programKey{convention: p.Convention, record: record{size: recordSize(p, &p.Instances[instance])}}
+		if s.spans != nil {
+			in := &p.Instances[instance]
+			key.frame = fieldOf(p, instance, len(p.Sites[in.Sites[0]].Args)-1).Offset
+		}
 		if own {
 			key.plan = n
 		}

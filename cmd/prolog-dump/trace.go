@@ -118,6 +118,7 @@ type traceOptions struct {
 	force, span bool
 	stack       string
 	clock, line string // of trace
+	shown       bool   // hits are shown with their values, not counted
 	who         target
 }
 
@@ -144,6 +145,7 @@ type sink struct {
 // trace runs definitions.
 func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOptions, sink *sink) (err error) {
 	ctx := cmd.Context()
+	o.shown = true
 	parts, err := s.ready(ctx, texts, words, true, o)
 	if err != nil {
 		return err

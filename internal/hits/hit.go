@@ -3,6 +3,7 @@
 package hits
 
 import (
+	"encoding/json"
 	"io"
 	"strings"
 
@@ -75,8 +76,12 @@ func printHitJSON(w io.Writer, c *Clock, h *recording.Hit) error {
 		out := make([]value, len(list))
 		for i, v := range list {
 			out[i] = value{Name: s.Args[i].Name, Type: s.Args[i].Type, Value: v.Any, Lost: v.Lost}
-			if !v.Lost {
-				out[i].Doubt = s.Args[i].Doubt
+			if v.Lost {
+				continue
+			}
+			out[i].Doubt = s.Args[i].Doubt
+			if v.Any == nil {
+				out[i].Value = json.RawMessage("null") // NULL: without the field it would be one that was lost
 			}
 		}
 		return out
