@@ -40,6 +40,7 @@
 package recording
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -47,6 +48,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -111,7 +113,8 @@ type Totals struct {
 
 // Source makes recordable hits of a session's. The zero Source is ready. It is not for concurrent use.
 type Source struct {
-	// Names finds the functions of stacks. If nil, hits have none.
+	// Names finds the functions of stacks, and those at addresses that the definition calls symbols. If nil, hits have no stacks, and addresses
+	// are numbers.
 	Names *stacks.Names
 
 	plans map[*plan.Plan]*Plan
@@ -125,13 +128,13 @@ type siteKey struct {
 
 // Hit returns a hit with all its texts.
 func (s *Source) Hit(h *tracer.Hit) *Hit {
-	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, h.Site, h.Values), Values: values(h.Values)}
+	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, h.Site, h.Values), Values: s.values(h.PID, h.Plan, h.Site, h.Values)}
 	if s.Names != nil {
 		out.Stack = s.Names.Frames(h.Stack)
 	}
 	if h.Span != nil {
 		out.End, out.Duration = s.site(h.Span.End, h.End, h.Results), h.Duration
-		out.Results = values(h.Results)
+		out.Results = s.values(h.PID, h.Span.End, h.End, h.Results)
 	}
 	return out
 }
@@ -159,12 +162,46 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 	return site
 }
 
-func values(list []plan.Value) []Value {
+func (s *Source) values(pid int, p *plan.Plan, site int, list []plan.Value) []Value {
 	out := make([]Value, len(list))
 	for i := range list {
-		out[i] = Value{list[i].String(), list[i].Any(), list[i].Lost}
+		v := &list[i]
+		out[i] = Value{v.String(), v.Any(), v.Lost}
+		if v.Type.Kind != syntax.TypeSymbol || v.Lost || s.Names == nil || len(v.Data) < 8 {
+			continue
+		}
+		if name := s.symbol(pid, p, site, v); name != "" {
+			out[i].Any = name
+			if out[i].Text = name; v.Doubt() != reasons.None {
+				out[i].Text = "~" + name
+			}
+		}
 	}
 	return out
+}
+
+// symbol returns the function at an address, and the offset in it, or "" if it is not known.
+func (s *Source) symbol(pid int, p *plan.Plan, site int, v *plan.Value) string {
+	addr := binary.NativeEndian.Uint64(v.Data)
+	at := []uint64{addr}
+	if p.Definition.Args[v.DefinitionArg].Expr.Kind == syntax.KindCaller && !p.Sites[site].Inlined() {
+		at = append(at, addr) // as of a stack: the call before a return address counts
+	}
+	st := &tracer.Stack{PID: pid, Plan: p, Site: site}
+	if p.Target.UserSpace() {
+		st.User = at
+	} else {
+		st.Kernel = at
+	}
+	frames := s.Names.Frames(st)
+	f := frames[len(frames)-1]
+	switch {
+	case f.Function == "":
+		return ""
+	case f.Offset == 0:
+		return f.Function
+	}
+	return fmt.Sprintf("%s+%#x", f.Function, f.Offset)
 }
 
 // usual returns the text of a value that is not text. Strings are as they are.

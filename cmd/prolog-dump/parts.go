@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
@@ -303,6 +304,13 @@ func closeAll[T interface{ Close() error }](list []T) error {
 		errs = append(errs, x.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// symbols reports whether an argument is an address whose function is to be said.
+func (all parts) symbols() bool {
+	return slices.ContainsFunc(all.plans(), func(p *plan.Plan) bool {
+		return slices.ContainsFunc(p.Definition.Args, func(a probe.Arg) bool { return a.Type.Kind == syntax.TypeSymbol })
+	})
 }
 
 // names returns what finds the functions of stacks.

@@ -181,7 +181,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		}
 	}
 	var source recording.Source
-	if o.stack != "" {
+	if o.stack != "" || parts.symbols() {
 		source.Names = parts.names()
 		defer func() { err = errors.Join(err, source.Names.Close()) }()
 	}

@@ -1,8 +1,6 @@
 package argument
 
 import (
-	"strings"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -11,23 +9,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// sliceTypes are the types of Go and Rust that refer to elements in a row: a prefix of their
-// names, the members that lead to the address of the first one, and to their number.
-var sliceTypes = []struct {
-	prefix        string
-	first, length []string
-}{
-	{"[]", []string{"array"}, []string{"len"}},
-	{"&[", []string{"data_ptr"}, []string{"length"}},
-	{"&mut [", []string{"data_ptr"}, []string{"length"}},
-	{"Box<[", []string{"data_ptr"}, []string{"length"}},
-	{"Vec<", []string{"buf", "inner", "ptr", "pointer", "pointer"}, []string{"len"}},
-	{"Vec<", []string{"buf", "ptr", "pointer", "pointer"}, []string{"len"}},
-}
-
 // slice makes the argument the elements that a slice refers to. ok is false for other types.
 func (a *argument) slice(t *types.Type) (ok bool, err error) {
-	first, length, el, err := sliceOf(a.variable, t)
+	first, length, el, err := compute.SliceOf(a.variable, t)
 	if err != nil || el == nil {
 		return false, err
 	}
@@ -62,7 +46,7 @@ func Element(v *dwarfloc.Variable) (*types.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, el, err := sliceOf(v, t)
+	_, _, el, err := compute.SliceOf(v, t)
 	return el, err
 }
 
@@ -86,55 +70,4 @@ func (a *argument) elements(t *types.Type, o *Options) error {
 		a.Kind = prologue.KindSlice
 	}
 	return nil
-}
-
-// sliceOf returns the pointer to a slice's elements, their number and their type; el is nil
-// if t is no slice. Since Rust 1.82 a Vec has a pointer to u8; its parameter T is the type of
-// the elements.
-func sliceOf(v *dwarfloc.Variable, t *types.Type) (first, length *dwarfloc.Variable, el *types.Type, err error) {
-	for i := range sliceTypes {
-		x := &sliceTypes[i]
-		if !strings.HasPrefix(unqualified(t.Name), x.prefix) {
-			continue
-		}
-		if first, err = compute.Follow(v, steps(x.first)); err != nil {
-			return nil, nil, nil, err
-		}
-		if length, err = compute.Follow(v, steps(x.length)); err != nil {
-			return nil, nil, nil, err
-		}
-		if first.Wrong != nil || length.Wrong != nil {
-			continue
-		}
-		if is, err := isLength(length); err != nil || !is {
-			return nil, nil, nil, err
-		}
-		p, err := first.Type.Resolve()
-		if err != nil || p.Kind != types.Pointer {
-			return nil, nil, nil, err
-		}
-		if el, err = p.Elem(); err != nil {
-			return nil, nil, nil, err
-		}
-		if x.prefix == "Vec<" {
-			if el, err = t.Parameter("T"); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-		return first, length, el, nil
-	}
-	return nil, nil, nil, nil
-}
-
-// unqualified returns the name of a type without its modules: "Box<[u16]>" for
-// "alloc::boxed::Box<[u16]>".
-func unqualified(name string) string {
-	end := strings.IndexAny(name, "<[&")
-	if end < 0 {
-		end = len(name)
-	}
-	if i := strings.LastIndex(name[:end], "::"); i >= 0 {
-		return name[i+2:]
-	}
-	return name
 }

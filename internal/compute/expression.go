@@ -244,7 +244,9 @@ func (c *computation) numberOf(e *syntax.Expr, v *dwarfloc.Variable) (n number, 
 		return n, wrongAt(e, "%v is no number", v.Type)
 	}
 	if n.size <= 0 || n.size > 8 {
-		return n, wrongAt(e, "%v is no number of up to 8 bytes", v.Type)
+		wrong := wrongAt(e, "%v is no number of up to 8 bytes", v.Type).(*Mismatch)
+		wrong.wide = t.Kind == types.Int && t.Size == wideBytes
+		return n, wrong
 	}
 	if n.reason.Code != reasons.None {
 		return c.promote(n), nil
@@ -353,8 +355,13 @@ func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	if err == nil {
 		b, err = c.number(e.B)
 	}
-	if wrong := (*Mismatch)(nil); compares && errors.As(err, &wrong) && wrong.real && (wrong.Expr == e.A || wrong.Expr == e.B) {
-		return c.compareReals(e, err)
+	if wrong := (*Mismatch)(nil); compares && errors.As(err, &wrong) && (wrong.Expr == e.A || wrong.Expr == e.B) {
+		switch {
+		case wrong.real:
+			return c.compareReals(e, err)
+		case wrong.wide:
+			return c.compareWide(e)
+		}
 	}
 	if err != nil {
 		return n, err

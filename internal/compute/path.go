@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
@@ -29,6 +30,7 @@ type Mismatch struct {
 
 	unknown bool // there is no such variable
 	real    bool // a floating point number, where an integer is asked for
+	wide    bool // an integer of two words, where one of one word is asked for
 }
 
 func (m *Mismatch) Error() string { return m.Msg }
@@ -131,6 +133,7 @@ type follower struct {
 	doubt loc.ReasonCode // of an index
 
 	elements *loc.Expr // of a range
+	length   *loc.Expr // of the slice whose elements a step has led to
 }
 
 // narrow leads from an object to its bits [off, off+size) in memory order, where off and
@@ -190,9 +193,17 @@ func (f *follower) step(o *object, p *syntax.Step) error {
 		return f.member(o, p.Member)
 	case syntax.StepDot:
 		if t.Kind == types.Pointer {
-			if el, err := t.Elem(); err == nil {
-				if el, err = el.Resolve(); err == nil && el.IsRecord() {
-					return wrong("%v is a pointer: its members are reached with \"->\"", o.t)
+			el, err := t.Elem()
+			if err == nil {
+				el, err = el.Resolve()
+			}
+			switch {
+			case err != nil || !el.IsRecord():
+			case ofC(el):
+				return wrong("%v is a pointer: its members are reached with \"->\"", o.t)
+			default: // Go and Rust have no other way to write it
+				if err := f.deref(o, t); err != nil {
+					return err
 				}
 			}
 		}
@@ -227,6 +238,9 @@ func (f *follower) count(o *object, p *syntax.Step) error {
 	case o.loc.Kind != loc.KindMemory:
 		o.lost(unsupported("elements that are not in memory"))
 	default:
+		if f.length != nil {
+			to.e, to.signed = f.ev.Select(f.ev.Binary(ops.ULt, f.length, to.e), f.length, to.e), false
+		}
 		// If they end before they begin there are none.
 		f.elements = f.ev.Select(f.ev.Binary(ops.Gt, to.e, from.e), f.ev.Binary(ops.Sub, to.e, from.e), f.ev.Const(0))
 		if p.IndexBy == nil && p.Index == 0 && !to.signed {
@@ -337,10 +351,47 @@ func (f *follower) member(o *object, name string) error {
 	return nil
 }
 
-// element leads to an element of an array, or of what a pointer points to.
+// ofC reports whether a structure or union is one of C, which spells it with its keyword.
+func ofC(t *types.Type) bool {
+	text := t.String()
+	return strings.HasPrefix(text, "struct ") || strings.HasPrefix(text, "union ")
+}
+
+// slice leads from a slice to the pointer to its elements; other objects stay.
+func (f *follower) slice(o *object, t *types.Type) (*types.Type, error) {
+	v := given(f.s, "", o.loc, o.reason)
+	v.Type = o.t
+	first, length, el, err := SliceOf(v, t)
+	if err != nil || el == nil {
+		return t, err
+	}
+	o.loc, o.reason, o.t = first.Loc, first.Reason, types.PointerTo(el, f.s.Image.Arch().WordSize)
+	f.length = f.ev.Const(0)
+	r := length.Reason
+	if length.Located() {
+		f.length, r = f.ev.Bits(&length.Loc, 0, 8*uint64(f.s.Image.Arch().WordSize))
+	}
+	if r.Code != reasons.None {
+		o.lost(loc.Reason{Code: r.Code, Detail: "the number of elements is not located"})
+	}
+	return o.t, nil
+}
+
+// within makes memory that is not where an element of a slice is, as its number is beyond the last one, memory that cannot be read.
+func (f *follower) within(o *object, index *loc.Expr) {
+	if f.length != nil && o.reason.Code == reasons.None && o.loc.Kind == loc.KindMemory {
+		o.loc.Expr = f.ev.Select(f.ev.Binary(ops.ULt, index, f.length), o.loc.Expr, f.ev.Const(0))
+	}
+}
+
+// element leads to an element of an array, of a slice, or of what a pointer points to.
 func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 	var el *types.Type
 	var err error
+	f.length = nil
+	if t, err = f.slice(o, t); err != nil {
+		return err
+	}
 	switch t.Kind {
 	case types.Array:
 		var n int64
@@ -391,6 +442,9 @@ func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 			if o.reason.Code == reasons.None {
 				o.loc.Expr = f.ev.Binary(ops.Add, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
 			}
+			if p.Kind != syntax.StepRange {
+				f.within(o, f.ev.Const(uint64(p.Index)))
+			}
 			return nil
 		}
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
@@ -408,11 +462,11 @@ func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 	}
 	f.inner = f.inner || inner(by)
 	f.doubt = cmp.Or(f.doubt, by.Loc.Doubt)
-	return f.indexBy(o, by, size)
+	return f.indexBy(o, by, size, p.Kind)
 }
 
 // indexBy leads to the element whose index is another variable's value.
-func (f *follower) indexBy(o *object, by *dwarfloc.Variable, size int64) error {
+func (f *follower) indexBy(o *object, by *dwarfloc.Variable, size int64, kind syntax.StepKind) error {
 	t, err := by.Type.Resolve()
 	if err != nil {
 		return err
@@ -442,5 +496,8 @@ func (f *follower) indexBy(o *object, by *dwarfloc.Variable, size int64) error {
 	}
 	n = f.ev.Extend(n, int(t.Size), t.Signed)
 	o.loc.Expr = f.ev.Binary(ops.Add, o.loc.Expr, f.ev.Binary(ops.Mul, n, f.ev.Const(uint64(size))))
+	if kind != syntax.StepRange {
+		f.within(o, n)
+	}
 	return nil
 }

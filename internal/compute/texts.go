@@ -74,7 +74,7 @@ func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 		of, with = with, of
 	}
 	if !isText(with) || isText(of) || e.Name != "==" && e.Name != "!=" && e.Name != "~" {
-		return n, wrongAt(e, "a text is compared with ==, != or ~, and with a char *, an array of char or $comm")
+		return n, wrongAt(e, "a text is compared with ==, != or ~, and with a string, a char *, an array of char or $comm")
 	}
 	p := pattern{text: with.Name, any: make([]bool, len(with.Name))}
 	if e.Name == "~" {
@@ -91,6 +91,11 @@ func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 		n.e = c.match(&p, commSize, func(i int) *loc.Expr {
 			return c.ev.Task(ops.TaskComm + ops.TaskNumber(i))
 		})
+	} else if n, is, err := c.counted(of, with, e.Name == "~"); is || err != nil {
+		if err == nil && e.Name == "!=" {
+			n.e = c.not(&n)
+		}
+		return n, err
 	} else {
 		at, most, reason, err := c.text(of)
 		if _, found, no := inside.Enumerator(c.s, with.Name); err != nil && no == nil && found {
@@ -111,9 +116,17 @@ func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 		})
 	}
 	if e.Name == "!=" {
-		n.e = c.ev.Binary(ops.Eq, n.e, c.ev.Const(0))
+		n.e = c.not(&n)
 	}
 	return n, nil
+}
+
+// not returns whether a number is 0.
+func (c *computation) not(n *number) *loc.Expr {
+	if n.reason.Code != reasons.None {
+		return nil
+	}
+	return c.ev.Binary(ops.Eq, n.e, c.ev.Const(0))
 }
 
 // commSize is the size in bytes of a task's name, its NUL included (TASK_COMM_LEN in the kernel's
