@@ -82,42 +82,45 @@ func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 			return n, err
 		}
 	}
+	if n, err = c.matches(of, with, &p, e.Name == "~"); err == nil && e.Name == "!=" {
+		n.e = c.not(&n)
+	}
+	return n, err
+}
+
+// matches returns whether a text is the one of a definition, or matches its pattern p.
+func (c *computation) matches(of, with *syntax.Expr, p *pattern, isPattern bool) (n number, err error) {
 	n = number{size: 4, signed: true}
 	if of.Kind == syntax.KindComm && len(of.Path) == 0 {
 		if p.glob != "" {
 			n.e = eval.Glob(nil, commSize, p.glob)
 			return n, nil
 		}
-		n.e = c.match(&p, commSize, func(i int) *loc.Expr {
+		n.e = c.match(p, commSize, func(i int) *loc.Expr {
 			return c.ev.Task(ops.TaskComm + ops.TaskNumber(i))
 		})
-	} else if n, is, err := c.counted(of, with, e.Name == "~"); is || err != nil {
-		if err == nil && e.Name == "!=" {
-			n.e = c.not(&n)
-		}
+		return n, nil
+	}
+	if n, is, err := c.counted(of, with, isPattern); is || err != nil {
 		return n, err
-	} else {
-		at, most, reason, err := c.text(of)
-		if _, found, no := inside.Enumerator(c.s, with.Name); err != nil && no == nil && found {
-			return n, wrongAt(of, "it is no string: write %s without quotes", with.Name)
-		}
-		if err != nil {
-			return n, err
-		}
-		if n.reason = reason; reason.Code != reasons.None {
-			return n, nil
-		}
-		if p.glob != "" {
-			n.e = eval.Glob(at, most, p.glob)
-			return n, nil
-		}
-		n.e = c.match(&p, most, func(i int) *loc.Expr {
-			return c.ev.Text(c.ev.Binary(ops.Add, at, c.ev.Const(uint64(8*i))))
-		})
 	}
-	if e.Name == "!=" {
-		n.e = c.not(&n)
+	at, most, reason, err := c.text(of)
+	if _, found, no := inside.Enumerator(c.s, with.Name); err != nil && no == nil && found {
+		return n, wrongAt(of, "it is no string: write %s without quotes", with.Name)
 	}
+	if err != nil {
+		return n, err
+	}
+	if n.reason = reason; reason.Code != reasons.None {
+		return n, nil
+	}
+	if p.glob != "" {
+		n.e = eval.Glob(at, most, p.glob)
+		return n, nil
+	}
+	n.e = c.match(p, most, func(i int) *loc.Expr {
+		return c.ev.Text(c.ev.Binary(ops.Add, at, c.ev.Const(uint64(8*i))))
+	})
 	return n, nil
 }
 
