@@ -1,11 +1,10 @@
 package export
 
 import (
-	"bufio"
 	"fmt"
-	"go/format"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -36,7 +35,7 @@ func Go(w io.Writer, p *plan.Plan) error {
 	}
 	b.WriteString("var prologues = []func(slide uint64) asm.Instructions{\n")
 	for i := range p.Instances {
-		fmt.Fprintf(&b, "prologue%d,\n", i)
+		fmt.Fprintf(&b, "\tprologue%d,\n", i)
 	}
 	if err := writeSites(&b, p); err != nil {
 		return err
@@ -52,34 +51,56 @@ func Go(w io.Writer, p *plan.Plan) error {
 		if len(moves) == 0 {
 			slide = "_"
 		}
-		fmt.Fprintf(&b, "\nfunc prologue%d(%s uint64) asm.Instructions {\nreturn asm.Instructions{\n", i, slide)
+		fmt.Fprintf(&b, "\nfunc prologue%d(%s uint64) asm.Instructions {\n\treturn asm.Instructions{\n", i, slide)
+		var lines commented
 		for j := range in.Prologue.Insns {
 			ins := &in.Prologue.Insns[j]
-			fmt.Fprintf(&b, "{%s},", strings.Join(literal(ins, moves[j]), ", "))
+			comment := ""
 			if src := ins.Source(); src != nil {
-				fmt.Fprintf(&b, " // %s", cname.OneLine(src.String()))
+				comment = cname.OneLine(src.String())
 			}
-			b.WriteByte('\n')
+			lines.add("\t\t{"+strings.Join(literal(ins, moves[j]), ", ")+"},", comment)
 		}
-		b.WriteString("}\n}\n")
+		lines.write(&b)
+		b.WriteString("\t}\n}\n")
 	}
-	text, err := format.Source([]byte(b.String()))
-	if err != nil {
-		return fmt.Errorf("the program does not parse: %w", err)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// commented are lines of code, as gofmt writes them: comments that follow each other are in one column. Package go/format would be
+// half a megabyte of the tool.
+type commented []struct{ code, comment string }
+
+func (c *commented) add(code, comment string) {
+	*c = append(*c, struct{ code, comment string }{code, comment})
+}
+
+func (c commented) write(b *strings.Builder) {
+	for len(c) > 0 {
+		n, width := 0, 0
+		for ; n < len(c) && c[n].comment != ""; n++ {
+			width = max(width, utf8.RuneCountInString(c[n].code))
+		}
+		for _, l := range c[:n] {
+			fmt.Fprintf(b, "%-*s // %s\n", width, l.code, l.comment)
+		}
+		if c = c[n:]; len(c) > 0 {
+			b.WriteString(c[0].code + "\n")
+			c = c[1:]
+		}
 	}
-	out := bufio.NewWriter(w)
-	_, _ = out.Write(text)
-	return out.Flush()
 }
 
 // writeSites writes where the sites are: for a program or a library also in the file, where uprobes are attached.
 func writeSites(b *strings.Builder, p *plan.Plan) error {
 	user := p.Target.UserSpace()
 	if user {
-		b.WriteString("}\n\n// sites are link-time addresses, offsets in the file, and which instance serves each.\nvar sites = []struct {\naddr, offset uint64\ninstance int\n}{\n")
+		b.WriteString("}\n\n// sites are link-time addresses, offsets in the file, and which instance serves each.\nvar sites = []struct {\n\taddr, offset uint64\n\tinstance     int\n}{\n")
 	} else {
-		b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\naddr uint64\ninstance int\n}{\n")
+		b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\n\taddr     uint64\n\tinstance int\n}{\n")
 	}
+	var lines commented
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
@@ -101,8 +122,9 @@ func writeSites(b *strings.Builder, p *plan.Plan) error {
 			}
 			what += fmt.Sprintf(", while the counter at %#x in the file is not 0 (ref_ctr_offset)", offset)
 		}
-		fmt.Fprintf(b, "{%s, %d}, // %s\n", place, s.Instance, cname.OneLine(what))
+		lines.add(fmt.Sprintf("\t{%s, %d},", place, s.Instance), cname.OneLine(what))
 	}
+	lines.write(b)
 	return nil
 }
 
