@@ -19,7 +19,6 @@ require (
 	golang.org/x/arch v0.30.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.44.0
-	mvdan.cc/sh/v3 v3.12.0
 )
 
 require (

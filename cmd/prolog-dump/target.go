@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-	"mvdan.cc/sh/v3/shell"
 
+	"github.com/bpfprologue/bpfprologue/internal/complete"
 	"github.com/bpfprologue/bpfprologue/internal/containers"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
@@ -47,7 +46,7 @@ func (h *target) flags(cmd *cobra.Command) {
 	f.Var((*texts)(&h.groups), "cgroup", "trace what is in a control group (version 2) or below, by its directory, also what begins later; may be repeated")
 	f.Var(&h.container, "container", "trace a container, by its ID or name, as --cgroup; a name or path that -x names is the container's; may be repeated")
 	f.Var(&h.pod, "pod", "trace a pod, as NAMESPACE/NAME; as --container")
-	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
+	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split into words as a shell does, with nothing expanded; or after --, word by word")
 	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
 	f.IntVar(&h.maxSites, "max-sites", usualMaxSites, "trace no definitions with more sites than this; 0: any number")
 	f.DurationVar(&h.duration, "duration", 0, "end after this time, such as 10s; COMMAND goes on")
@@ -76,10 +75,16 @@ func (h *target) words(cmd *cobra.Command, args []string) (rest, command []strin
 	if command != nil {
 		return nil, nil, usagef("-c and -- name two commands")
 	}
-	if command, err = shell.Fields(h.command, nil); err != nil || len(command) == 0 {
-		return nil, nil, usagef("-c %q: %w", h.command, cmp.Or(err, errors.New("it has no words")))
+	switch l := complete.ParseLine(h.command + " "); {
+	case l.Quote != 0:
+		return nil, nil, usagef("-c %q: the quotation mark %c is open", h.command, l.Quote)
+	case l.Acts != 0:
+		return nil, nil, usagef("-c %q: it is split into words, and %q is for a shell: -c \"sh -c '...'\"", h.command, l.Acts)
+	case len(l.Words) == 1:
+		return nil, nil, usagef("-c %q: it has no words", h.command)
+	default:
+		return rest, l.Words[:len(l.Words)-1], nil
 	}
-	return rest, command, nil
 }
 
 // simple reports whether one process at most is chosen, and nothing else.

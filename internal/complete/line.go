@@ -11,6 +11,8 @@ type Line struct {
 	Words []string
 	// Quote is the quotation mark that is open at the cursor, or 0.
 	Quote byte
+	// Acts is the first character that a shell acts on, as it expands it or another command begins, or 0.
+	Acts byte
 
 	raw string // the last word, with its quotes
 }
@@ -35,6 +37,9 @@ func ParseLine(text string) Line {
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
+		if l.Acts == 0 && (l.Quote == 0 && (strings.IndexByte("$`;|&()<>*?[{", c) >= 0 || !in && (c == '~' || c == '#')) || l.Quote == '"' && (c == '$' || c == '`')) {
+			l.Acts = c
+		}
 		switch {
 		case l.Quote == '\'' && c != '\'', l.Quote == '"' && c != '"' && c != '\\':
 			word.WriteByte(c)

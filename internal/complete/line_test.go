@@ -30,6 +30,17 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
+// TestActs: what a shell would act on is told from what it leaves as it is.
+func TestActs(t *testing.T) {
+	for text, want := range map[string]byte{
+		`a b 'c $d; *' "e|f"`: 0, `a\ b\$c`: 0, `a#b c~ d=e`: 0, "a $b": '$', `a "$b"`: '$', "a; b": ';', "a | b": '|', "a *.c": '*', "a > b": '>', "a ~/b": '~', "a # b": '#', "a `b`": '`',
+	} {
+		if l := ParseLine(text); l.Acts != want {
+			t.Errorf("%s: %q, want %q", text, l.Acts, want)
+		}
+	}
+}
+
 func TestBash(t *testing.T) {
 	for _, c := range []struct{ line, word, want string }{
 		{"p 'vfs_read fi", "vfs_read file->", "vfs_read file->"},
