@@ -143,6 +143,9 @@ func attributes(h *recording.Hit) []attribute {
 	if h.End != nil {
 		add("result.", h.End, h.Results)
 	}
+	if h.Outcome != "" {
+		out = append(out, attribute{"run.outcome", text(h.Outcome)})
+	}
 	return out
 }
 

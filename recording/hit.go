@@ -30,7 +30,7 @@
 //     number of the site; the values of its arguments; the number of frames of its stack, and of each its
 //     address, the function, a string, the offset in that, 1 if it is inlined, the file, a string, the line,
 //     and the object, a string; 1 if it is a whole run, and then the nanoseconds
-//     that it took, the number of the site where it ended, and the values of that
+//     that it took, the number of the site where it ended, and the values of that; 2 if it is one without an end, and then why, a string
 //   - 'E', the end: the number of hits, and the numbers of Totals
 //
 // A value is a byte and what that says: 0 nothing, it was not fetched; 1 a signed number; 2 an unsigned
@@ -68,6 +68,7 @@ type Hit struct {
 	End      *Site // where it ended; nil for a hit that is not a run
 	Duration time.Duration
 	Results  []Value // of End.Args
+	Outcome  string  // as in tracer.Hit: why a run has no end; "" of others
 }
 
 // Plan is a definition.
@@ -132,7 +133,7 @@ func (s *Source) Hit(h *tracer.Hit) *Hit {
 	if s.Names != nil {
 		out.Stack = s.Names.Frames(h.Stack)
 	}
-	if h.Span != nil {
+	if out.Outcome = h.Outcome; h.Span != nil && h.Outcome == "" {
 		out.End, out.Duration = s.site(h.Span.End, h.End, h.Results), h.Duration
 		out.Results = s.values(h.PID, h.Span.End, h.End, h.Results)
 	}

@@ -223,8 +223,10 @@ func (r *Reader) hit(d *decoder) *Hit {
 		h.Duration = time.Duration(d.signed())
 		h.End = r.siteOf(d)
 		h.Results = d.values(h.End)
+	case 2:
+		h.Outcome = d.shared()
 	default:
-		d.fail("%d in place of 0 or 1", n)
+		d.fail("%d in place of 0, 1 or 2", n)
 	}
 	return h
 }

@@ -104,9 +104,13 @@ func (w *Writer) Write(h *Hit) error {
 		e.number(uint64(max(f.Line, 0)))
 		e.shared(f.Object)
 	}
-	if h.End == nil {
+	switch {
+	case h.Outcome != "":
+		e.number(2)
+		e.shared(h.Outcome)
+	case h.End == nil:
 		e.number(0)
-	} else {
+	default:
 		e.number(1)
 		e.signed(int64(h.Duration))
 		e.number(end)

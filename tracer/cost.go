@@ -123,7 +123,7 @@ func emptyRun(steps bool) (d time.Duration, err error) {
 	for _, at := range []struct {
 		pc    uintptr
 		insns asm.Instructions
-	}{{*before, x.begin(0, empty, who)}, {*after, append(end, x.left(0)...)}} {
+	}{{*before, x.begin(nil, 0, empty, who)}, {*after, append(end, x.left(0)...)}} {
 		offset, err := ownOffset(uint64(at.pc))
 		if err != nil {
 			return 0, err

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -111,7 +110,7 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	}
 	err = s.load(r, s.keyOf(true), func(k programKey) asm.Instructions {
 		if k.plan%2 == 0 {
-			return s.spans.begin(k.plan/2, k.record, who)
+			return s.spans.begin(s, k.plan/2, k.record, who)
 		}
 		return s.spans.end(s, k.plan/2, k.record, who)
 	})
@@ -335,8 +334,8 @@ func (x *spans) excluded(span int, between asm.Instructions) (insns asm.Instruct
 }
 
 // begin returns the program that runs where a run begins.
-func (x *spans) begin(span int, rec record, who processes) asm.Instructions {
-	insns := x.entered(span, rec, who, nil)
+func (x *spans) begin(s *Session, span int, rec record, who processes) asm.Instructions {
+	insns := x.entered(span, rec, who, x.report(s, span, "again-"))
 	insns = append(insns, who.store(spanStack)...)
 	insns = append(insns,
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
@@ -355,7 +354,7 @@ func (x *spans) begin(span int, rec record, who processes) asm.Instructions {
 		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
 		asm.Ja.Label(labelExit),
 	)
-	insns = append(insns, x.excluded(span, nil)...)
+	insns = append(insns, x.excluded(span, x.report(s, span, "left-"))...)
 	full := x.count(countFull)
 	full[0] = full[0].WithSymbol(labelFull)
 	insns = append(insns, full...)
@@ -460,28 +459,14 @@ func (s *Session) runOf(d []byte) (*Hit, error) {
 
 // hit decodes one run, of which the head is decoded.
 func (x *spans) hit(h *Hit, cookie uint64, span int, d []byte) (*Hit, error) {
-	site := int(cookie & (1<<siteBits - 1))
-	if span >= len(x.plans) || site >= len(x.plans[span].Begin.Sites) || len(d) < atRecord+x.sizes[span]+endRecord {
-		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
+	if err := x.begun(h, cookie, span, d); err != nil {
+		return nil, err
 	}
-	p := x.plans[span]
 	end := d[atRecord+x.sizes[span]:]
-	ne := binary.NativeEndian
-	last := int(ne.Uint64(end[endCookie:]) & (1<<siteBits - 1))
-	if last >= len(p.End.Sites) {
-		return nil, fmt.Errorf("an event with the unknown cookie %#x", ne.Uint64(end[endCookie:]))
+	if len(end) < endRecord {
+		return nil, fmt.Errorf("an event of %d bytes: it has no room for the end of a run", len(d))
 	}
-	h.Plan, h.Site, h.Span, h.End = p.Begin, site, p, last
-	h.Duration = time.Duration(ne.Uint64(end[endDuration:]))
-	h.Values = p.Begin.Values(site, h.Err, d[atRecord:])
-	h.Results = p.End.Values(last, ne.Uint64(end[endErr:]), end[endRecord:])
-	before, after := 0, 0 // of what the condition needs
-	if p.If != nil {
-		before, after = len(p.If.Begin), len(p.If.End)
-	}
-	h.Err >>= before
-	h.Values, h.Results = h.Values[before:len(h.Values)-1], h.Results[after:len(h.Results)-1] // without the frame
-	return h, nil
+	return h, x.endOf(h, end)
 }
 
 // unpaired adds what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen.

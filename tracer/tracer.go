@@ -110,8 +110,11 @@ type Hit struct {
 	// The rest is of a whole run, in a session of OpenSpans.
 	Span     *plan.Span
 	Duration time.Duration
-	End      int          // index in Span.End.Sites
+	End      int          // index in Span.End.Sites; -1 without an end
 	Results  []plan.Value // valid until the next hit
+	// Outcome is "" of a run that ended. Else it is why there is no end, and so no duration and no results: "began again" if another one began
+	// in the same frame, "not ended" if it was open when the session's Run ended.
+	Outcome string
 }
 
 // Session is attached probes whose hits are reported.
@@ -490,7 +493,7 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 			if ctx.Err() != nil {
 				<-silent
 			}
-			return silence
+			return errors.Join(silence, s.unended(f))
 		case err != nil:
 			return err
 		}

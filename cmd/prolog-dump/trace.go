@@ -301,8 +301,11 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 	}
 	defer stop()
 	seen, unread := 0, 0
+	without := make(map[string]uint64) // an end, by the outcome
 	err = sessions[0].Run(tracing, func(h *tracer.Hit) error {
-		seen++
+		if seen++; h.Outcome != "" {
+			without[h.Outcome]++
+		}
 		for i := range h.Values {
 			if v := &h.Values[i]; v.Lost && v.Fetched() {
 				unread++
@@ -318,6 +321,10 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 	}
 	not, notErr := sessions[0].Unreported()
 	totals.Lost, totals.Limited, totals.Missing, totals.Unpaired = not.Lost, not.Limited, not.Missing, not.Unpaired
+	if u := &totals.Unpaired; len(without) > 0 { // those have lines of their own
+		u.Begins -= min(u.Begins, without["began again"])
+		u.Open -= min(u.Open, without["not ended"])
+	}
 	hits.PrintTotals(s.reports(), seen, &totals)
 	if seen == 0 {
 		onlooker.nothing(s, &not, child.Ended())

@@ -77,3 +77,58 @@ func TestValues(t *testing.T) {
 	check("recorded", run("trace", "-q", "-i", hits), want)
 	check("recorded, as JSON", run("trace", "-q", "--format", "json", "-i", hits), wantJSON)
 }
+
+// leavingSource has runs of a function that do not end: one that longjmp leaves, and one in which the program ends.
+const leavingSource = `
+#include <setjmp.h>
+#include <stdlib.h>
+static jmp_buf back;
+__attribute__((noipa)) int leave(int n, const char *how)
+{
+	if (n == 1) longjmp(back, 1);
+	if (n == 3) exit(0);
+	return n;
+}
+int main(void)
+{
+	for (volatile int i = 0; ; i++)
+		if (!setjmp(back)) leave(i, "so");
+}
+`
+
+// TestUnended: runs without an end have lines of their own, also recorded, and a condition on what they do not have leaves them out.
+func TestUnended(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "leaver")
+	if err := os.WriteFile(program+".c", []byte(leavingSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O1", "-o", program, program+".c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	hits := filepath.Join(dir, "hits")
+	form := "{{.n}} {{.how}} {{.retval}} {{.Outcome}}|"
+	const all = "0 \"so\" 0 | 1 \"so\"  began again| 2 \"so\" 2 | 3 \"so\"  not ended|"
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"trace", "--span", "leave n how:string", "--line", form, "--", program}, all},
+		{[]string{"record", "-o", hits, "--span", "leave n how:string", "--", program}, ""},
+		{[]string{"trace", "-i", hits, "--line", form}, all},
+		{[]string{"trace", "--span", "--if", "n > 0", "leave n how:string", "--line", form, "--", program}, strings.TrimPrefix(all, "0 \"so\" 0 | ")},
+		{[]string{"trace", "--span", "--if", "$retval > 0", "leave n how:string", "--line", form, "--", program}, "2 \"so\" 2 |"},
+	} {
+		var errs strings.Builder
+		c := toolCommand(t, nil, x.args...)
+		c.Stderr = &errs
+		out, err := c.Output()
+		if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != strings.Join(strings.Fields(x.want), " ") {
+			t.Errorf("%q: %v\n%s\nwant %s\n%s", x.args, err, got, x.want, errs.String())
+		}
+		if counted := strings.Contains(errs.String(), "whose end was not seen"); counted != (strings.Contains(strings.Join(x.args, " "), "$retval")) {
+			t.Errorf("%q: %s", x.args, errs.String())
+		}
+	}
+}

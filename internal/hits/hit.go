@@ -47,6 +47,9 @@ func printHit(w io.Writer, c *Clock, look screen.Look, h *recording.Hit) error {
 		}
 		terminal.Fprintf(&b, "  %s", look.Styledf(screen.RoleFound, "%v", h.Duration))
 	}
+	if h.Outcome != "" {
+		terminal.Fprintf(&b, "  %s", look.Styled(screen.RoleMissing, h.Outcome))
+	}
 	b.WriteByte('\n')
 	for _, f := range h.Stack {
 		terminal.Fprintf(&b, "        %v\n", f)
@@ -103,9 +106,10 @@ func printHitJSON(w io.Writer, c *Clock, h *recording.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
+		Outcome  string   `json:"outcome,omitempty"`  // why it has no end
 
 		Stack []frame `json:"stack,omitempty"` // the innermost first
-	}{c.since(h.Time).Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, jsonline.Qualified(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
+	}{c.since(h.Time).Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, jsonline.Qualified(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", h.Outcome, nil}
 	if h.End != nil {
 		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()

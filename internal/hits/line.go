@@ -70,6 +70,7 @@ var facts = map[string]func(c *Clock, h *recording.Hit) string{
 		}
 		return h.Duration.String()
 	},
+	"outcome": func(_ *Clock, h *recording.Hit) string { return h.Outcome },
 	"stack": func(_ *Clock, h *recording.Hit) string {
 		var names []string
 		for _, f := range h.Stack {

@@ -52,6 +52,9 @@ func (p *perfetto) hit(h *recording.Hit) error {
 		us := h.Duration.Seconds() * 1e6
 		e.Phase, e.Scope, e.Dur = "X", "", &us
 	}
+	if h.Outcome != "" {
+		e.Args["outcome"] = h.Outcome
+	}
 	return p.write(&e)
 }
 
