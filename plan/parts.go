@@ -15,9 +15,8 @@ import (
 // address of a text, which tells NULL from what could not be read. It is fetched behind the arguments of the definition.
 type part struct {
 	Argument
-	of      int    // index in Site.Args
-	path    string // in the argument's structure: members, a point before each; "" for the address of a text
-	fetched bool
+	of   int    // index in Site.Args
+	path string // in the argument's structure: members, a point before each; "" for the address of a text
 }
 
 // What is fetched inside of one structure: so many texts and slices, in members of members to this depth. Each takes its room in the record.

@@ -191,10 +191,13 @@ func selection(def *probe.Definition, filter glob.Matcher) (sites.Selection, err
 // functionsError makes an error about functions point into the definition's text.
 func functionsError(def *probe.Definition, err error) error {
 	var missing *sites.NotFoundError
-	if errors.As(err, &missing) {
-		return probe.Errorf(def, def.Point.Pos, "%w", err)
+	if !errors.As(err, &missing) {
+		return pointError(def, err)
 	}
-	return pointError(def, err)
+	if def.Point.Return && missing.Inlined {
+		missing.Why = "it is inlined everywhere, and has no return of its own: %exit is where its bodies are left"
+	}
+	return probe.Errorf(def, def.Point.Pos, "%w", err)
 }
 
 // atReturns moves the sites of a definition of returns from the functions' entries to where

@@ -49,6 +49,7 @@ type NotFoundError struct {
 	Image   string // path
 	Pattern string // of functions or files; "" if Line is set
 	Why     string // what excluded the functions that the pattern matches; may be ""
+	Inlined bool   // they are inlined everywhere, and EntriesOnly excludes that
 	// Line, if not "", is the line without code, "line 5", or the lazy pattern that no line
 	// with code matches. Where is the functions or the files that were searched.
 	Line, Where string
@@ -162,7 +163,7 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	case kept.matched.Load() && l.Len() > 0:
 		return l, nil
 	case kept.declared.Load():
-		missing.Why = "all sites are inlined instances, which the definition excludes"
+		missing.Why, missing.Inlined = "all sites are inlined instances, which the definition excludes", true
 	case kept.matched.Load():
 		missing.Why = fmt.Sprintf("no matching function is declared in %q", sel.Source)
 	case sel.Filter != nil:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -33,6 +34,15 @@ func (s *settings) programsOf(ctx context.Context, defs []*probe.Definition, com
 	return out
 }
 
+// alsoThere adds to the error for a function that the kernel does not have the names that the program has in its place.
+func (s *settings) alsoThere(err error) error {
+	var missing *sites.NotFoundError
+	if s.notThere == nil || len(s.notThere.Nearest) == 0 || !errors.As(err, &missing) {
+		return err
+	}
+	return &advisedError{err, fmt.Sprintf("and %v", s.notThere)}
+}
+
 // hasAny reports whether a program has a function, or a file of source lines, that a definition names.
 func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
 	o := s.imageOptions(nil)
@@ -56,6 +66,9 @@ func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Defini
 			return false
 		}
 		list, err := sites.List(ctx, img, sel)
+		if errors.As(err, &s.notThere) {
+			return false
+		}
 		return err == nil && list.Len() > 0
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // settings are the flags that commands share.
@@ -70,6 +71,8 @@ type settings struct {
 	move       bool
 
 	images []*dwarfloc.Image // that were opened
+
+	notThere *sites.NotFoundError // of the program that runs, if the kernel is meant as it has nothing of what is asked for
 
 	answer
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
@@ -72,6 +74,9 @@ variables, by their types. --set sets those before.`,
 			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
 				return errors.New("-i prints a recording: there is nothing to attach or to run")
 			case input != "":
+				if other := otherFlag(cmd, "input", "format", "output", "color", "quiet", "verbose", "time", "line"); other != "" {
+					return usagef("-i prints a recording as it is: --%s is for tracing", other)
+				}
 				return s.replay(cmd.OutOrStdout(), input, &o)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
@@ -154,7 +159,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
 	if err := parts.plan(ctx, o); err != nil {
-		return err
+		return s.alsoThere(err)
 	}
 	if sink.line != nil {
 		if err := sink.line.Check(argumentsOf(parts.plans())); err != nil {
@@ -190,6 +195,16 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		err = sink.close(totals)
 	}
 	return err
+}
+
+// otherFlag returns a flag that the user has set and that is none of some, or "".
+func otherFlag(cmd *cobra.Command, known ...string) (other string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(known, f.Name) {
+			other = f.Name
+		}
+	})
+	return other
 }
 
 // form returns how hits are printed.

@@ -359,6 +359,9 @@ func ofC(t *types.Type) bool {
 
 // slice leads from a slice to the pointer to its elements; other objects stay.
 func (f *follower) slice(o *object, t *types.Type) (*types.Type, error) {
+	if !isRecord(t) {
+		return t, nil
+	}
 	v := given(f.s, "", o.loc, o.reason)
 	v.Type = o.t
 	first, length, el, err := SliceOf(v, t)
