@@ -88,13 +88,27 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		return nil, err
 	}
 	ev := at.ev
-	best, elsewhere, err := at.here.Find(name)
+	begins := s.Kind == SiteEntry || s.Kind == SiteInline
+	best, elsewhere, err := at.here.Find(name, begins)
 	if err != nil {
 		return nil, err
 	}
+	if best != nil && begins && best.InBlock() {
+		// The function's own variable of that name may be left out here.
+		if err := at.readDeclared(); err != nil {
+			return nil, err
+		}
+		own, _, err := at.declared.Find(name, begins)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil && !own.InBlock() {
+			best = nil
+		}
+	}
 	var extern bool
 	if best != nil {
-		if extern, err = best.Elsewhere(); err != nil {
+		if extern, err = s.extern(&best.Var); err != nil {
 			return nil, err
 		}
 		if !extern {
@@ -106,12 +120,12 @@ func (at *visible) lookup(name string) (*Variable, error) {
 	}
 	// Variables that the function declares, but the site's own entry leaves out, were optimized away
 	// here.
-	best, inBlock, err := at.declared.Find(name)
+	best, inBlock, err := at.declared.Find(name, begins)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil && !extern {
-		if extern, err = best.Elsewhere(); err != nil {
+		if extern, err = s.extern(&best.Var); err != nil {
 			return nil, err
 		}
 	}
@@ -141,6 +155,14 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: reasons.NotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
 	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name)}}, nil
+}
+
+// extern reports whether a variable is one outside of functions that a block declares, in C: in C++ its namespace is not known by the name.
+func (s *Site) extern(x *resolve.Var) (bool, error) {
+	if !dw.IsC(s.u.Lang) {
+		return false, nil
+	}
+	return x.Elsewhere()
 }
 
 // names returns the sorted names of the parameters and locals in scope at the site.

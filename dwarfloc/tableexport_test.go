@@ -10,7 +10,7 @@ func StatedByTable(s *Site, name string) (text, witness string, err error) {
 	if err := at.scope(&at.here, e, 0); err != nil {
 		return "", "", err
 	}
-	x, _, err := at.here.Find(name)
+	x, _, err := at.here.Find(name, true)
 	if x == nil || err != nil {
 		return "", "", err
 	}

@@ -117,8 +117,7 @@ type noteValues struct {
 func (v noteValues) Params(Place) (out []Value, err error) {
 	f := v.t.file
 	args := v.n.Arguments(f.Arch(), f.BigEndian(), func(name string) (uint64, bool) {
-		all, err := f.SymbolAddresses(name)
-		addr, ok := all[name]
+		addr, ok, err := f.OnlySymbol(name)
 		return addr, ok && err == nil
 	})
 	for i := range args {

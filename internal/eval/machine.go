@@ -236,13 +236,14 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 			if st != nil {
 				return 0, st
 			}
+			number := cond.e
 			if cond.e = ev.unsigned(cond); cond.e.Op == ops.Const {
 				if cond.e.K != 0 {
 					m.at = to
 				}
 				continue
 			}
-			if end, ok := m.zeros(cond.e, to); ok {
+			if end, ok := m.zeros(number, to); ok {
 				m.at = end
 				continue
 			}

@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"math/bits"
-
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/ops"
@@ -64,7 +62,7 @@ func (m *machine) zeros(number *loc.Expr, to int) (end int, ok bool) {
 	if to != at[loopBegin] || leads(loopEnd) != end || leads(loopFound) != at[loopLast] || leads(loopNext) != at[loopTurn] || loop[loopCount].A != 1 {
 		return 0, false
 	}
-	if len(m.stack) == 0 || m.stack[len(m.stack)-1].typ != nil {
+	if len(m.stack) == 0 || m.stack[len(m.stack)-1].typ != nil || m.stack[len(m.stack)-1].e != number {
 		return 0, false
 	}
 	value := func(i int) uint64 {
@@ -73,19 +71,25 @@ func (m *machine) zeros(number *loc.Expr, to int) (end int, ok bool) {
 		}
 		return loop[i].A
 	}
-	ev, x := m.ev, number
+	// What 0 has says how many bits the number has, whatever is above them: as many as it has zeros.
+	width := value(loopZero)
+	if width != 8 && width != 16 && width != 32 && width != 64 {
+		return 0, false
+	}
+	ev := m.ev
+	number = ev.Extend(number, int(width/8), false)
 	var count *loc.Expr
 	switch bit, up := value(loopBit), op.Opcode(loop[loopShift].Code) == op.DW_OP_shl; {
-	case up && bit != 0 && bit&(bit-1) == 0:
-		if above := bits.LeadingZeros64(bit); above > 0 {
-			x = ev.Binary(ops.Shl, x, ev.Const(uint64(above)))
+	case up && bit == 1<<(width-1):
+		count = ev.Unary(ops.Clz, number)
+		if width < 64 {
+			count = ev.Binary(ops.Sub, count, ev.Const(64-width))
 		}
-		count = ev.Unary(ops.Clz, x)
 	case !up && bit == 1:
-		count = ev.Binary(ops.Sub, ev.Const(63), ev.Unary(ops.Clz, ev.Binary(ops.And, x, ev.Unary(ops.Neg, x))))
+		count = ev.Binary(ops.Sub, ev.Const(63), ev.Unary(ops.Clz, ev.Binary(ops.And, number, ev.Unary(ops.Neg, number))))
 	default:
 		return 0, false
 	}
-	m.stack[len(m.stack)-1].e = ev.Select(number, count, ev.Const(value(loopZero)))
+	m.stack[len(m.stack)-1].e = ev.Select(number, count, ev.Const(width))
 	return end, true
 }

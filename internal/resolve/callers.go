@@ -310,8 +310,12 @@ func (u *Unit) ifCalled(c *caller.Call, value *loc.Expr, nested int) (*loc.Expr,
 	if target == nil || err != nil {
 		return nil, err
 	}
-	steady := true // memory may have another function's address by now
-	target.Walk(func(e *loc.Expr) { steady = steady && e.Op != ops.Deref })
+	// Memory, and registers that functions need not preserve, may have another function's address by now: the one to which the function that was
+	// called has gone on.
+	steady := true
+	target.Walk(func(e *loc.Expr) {
+		steady = steady && e.Op != ops.Deref && (e.Op != ops.Reg || slices.Contains(u.Img.Arch().Preserved, uint16(e.K)))
+	})
 	if !steady {
 		return nil, nil
 	}

@@ -161,15 +161,25 @@ func (sc *Scope) each(name string, f func(x *Scoped)) error {
 	return nil
 }
 
+// InBlock reports whether the variable is one of a block of the function.
+func (x *Scoped) InBlock() bool { return x.depth > 0 }
+
 // Find returns the variable with a name in the innermost block that holds the site.
-// elsewhere is set if only blocks that do not hold the site have one.
-func (sc *Scope) Find(name string) (best *Scoped, elsewhere bool, err error) {
+// elsewhere is set if only blocks that do not hold the site have one. begins is set if the body begins at the site: a compiler may have moved
+// an instruction of a block there, but what the name means there is what it means outside of blocks.
+func (sc *Scope) Find(name string, begins bool) (best *Scoped, elsewhere bool, err error) {
 	err = sc.each(name, func(x *Scoped) {
 		switch {
 		case name == "":
 		case !x.inside:
 			elsewhere = true
-		case best == nil || x.depth > best.depth || x.depth == best.depth && x.Better(&best.Var):
+		case best == nil, x.depth == best.depth && x.Better(&best.Var):
+			best = x
+		case begins && (x.depth == 0) != (best.depth == 0):
+			if x.depth == 0 {
+				best = x
+			}
+		case x.depth > best.depth:
 			best = x
 		}
 	})
