@@ -47,3 +47,27 @@ func TestExternInBlock(t *testing.T) {
 		})
 	}
 }
+
+// TestNameAtBeginning: an instruction of a block that a compiler has moved to the beginning of a function does not make the block's variable what
+// the function's parameter of that name is there.
+func TestNameAtBeginning(t *testing.T) {
+	for name, block := range map[string]string{
+		"extern": "{ extern int g; sink = g; }", "static": "{ static int g = 7; sink = g++; }", "constant": "{ int g = 7; sink = g + from; }",
+	} {
+		for _, option := range []string{"-O1", "-O2", "-O3", "-Os"} {
+			path := compile(t, "gcc", "int g = 7; volatile long sink, from;\n__attribute__((noinline)) long f(int g) { sink = 3; "+block+" return g; }\nint main(void) { return f(101) == 0; }\n", "-g", option)
+			img := testenv.Open(t, path)
+			sites, err := img.Sites(t.Context(), dwarfloc.Name("f"))
+			if err != nil || len(sites) != 1 {
+				t.Fatal(sites, err)
+			}
+			v, err := sites[0].Lookup("g")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Role != dwarfloc.RoleParameter || !v.Located() || v.Loc.Text(img.Arch()) != "%rdi" {
+				t.Errorf("%s %s: %v at %s, %v", name, option, v.Role, v.Loc.Text(img.Arch()), v.Reason)
+			}
+		}
+	}
+}

@@ -21,7 +21,19 @@ func (s *Site) returns(force bool) (at []*Site, moved bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
+	// What a kernel begins a program with has no return address: how many arguments the program has is in its place.
+	if f := s.Image.file; !f.IsRelocatable() && s.entry() == f.Entry() {
+		return nil, true, fmt.Errorf("%v: %w", s, refusals.ErrNotCalled)
+	}
 	return s.by.returns(s, force)
+}
+
+// entry returns the link-time address of the first instruction of the function of a site.
+func (s *Site) entry() uint64 {
+	if a, ok := s.by.(*answeredSite); ok {
+		return a.Start
+	}
+	return s.spot.Start()
 }
 
 func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error) {

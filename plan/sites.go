@@ -214,7 +214,7 @@ func (p *Plan) atReturns() error {
 		}
 		at, moved, err := inside.Returns(s.Site, p.Definition.Options.Force)
 		switch {
-		case moved && (errors.Is(err, refusals.ErrMovingStack) || errors.Is(err, refusals.ErrUnwinding)):
+		case moved && (errors.Is(err, refusals.ErrMovingStack) || errors.Is(err, refusals.ErrUnwinding) || errors.Is(err, refusals.ErrNotCalled)):
 			s.Refused = err
 			out = append(out, s)
 		case err != nil:

@@ -59,3 +59,41 @@ func TestIndirectCallers(t *testing.T) {
 		}
 	}
 }
+
+// TestIndirectJump: clang keeps what is called in a register that functions need not preserve. One that is called goes on in another function by
+// that register, and so it names that: what was passed is not known.
+func TestIndirectJump(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+typedef void (*fn)(long);
+volatile fn second, first;
+volatile long sink;
+__attribute__((noinline)) static void f(long x)
+{
+	sink = x;
+	asm volatile("xor %%edi, %%edi" : : : "rdi");
+	sink = 1;
+}
+__attribute__((noinline)) static void g(long y) { second(y + 1); }
+__attribute__((noinline)) void caller(long n) { first(n * 0 + 5); sink = 2; }
+int main(void)
+{
+	second = f;
+	first = g;
+	caller(1);
+	first = f;
+	caller(1);
+	return 0;
+}
+`
+	for _, compiler := range []string{"clang-14", "clang-19", "gcc-12"} {
+		path, img := build(t, compiler, "source.c", source, "-O2")
+		got := traced(t, plans(t, img, "source.c:9 x"), "", path)
+		for i, v := range got {
+			if want := [...]string{"x=6", "x=5"}; len(got) > 2 || !strings.HasSuffix(v, want[i]) && !(len(got) == 1 && strings.HasSuffix(v, "x=5")) {
+				t.Errorf("%s: %q", compiler, got)
+				break
+			}
+		}
+	}
+}

@@ -109,3 +109,50 @@ func TestNotes(t *testing.T) {
 		})
 	}
 }
+
+// TestSameNames: a note names a variable of the unit, and the file has no more than the name. If another unit has one of that name, nothing is said.
+func TestSameNames(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "program")
+	args := []string{"-O2", "-o", path}
+	for name, text := range map[string]string{
+		"a.c": "#include <sys/sdt.h>\nstatic volatile int n = 11, only = 5; void b(void);\nint main(void) { STAP_PROBE2(shop, a, n, only); b(); return 0; }\n",
+		"b.c": "#include <sys/sdt.h>\nstatic volatile int n = 22;\nvoid b(void) { STAP_PROBE1(shop, b, n); }\n",
+		"c.c": "volatile int n = 33;\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, filepath.Join(dir, name))
+	}
+	if out, err := exec.Command(testenv.Tool(t, "gcc-12"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	img, err := dwarfloc.Open(path, &dwarfloc.Options{Symbols: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	got := traced(t, plans(t, img, "%shop:* $params"), "", path)
+	if len(got) != 1 || !strings.HasSuffix(got[0], " arg2=5") {
+		t.Errorf("%q, want arg2=5 alone", got)
+	}
+}
+
+// TestStart: a program begins with a function that nothing calls, which has no return, not even by force.
+func TestStart(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, _ := build(t, "gcc-12", "source.c", "#include <stdio.h>\nint main(int argc, char **argv) { printf(\"%d\\n\", argc); return 0; }\n", "-O1", "-g0")
+	img, err := dwarfloc.Open(path, &dwarfloc.Options{Symbols: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	for _, definition := range []string{"_start%return", "force=yes;_start%return"} {
+		p := plans(t, img, definition)[0]
+		if r := p.Sites[0].Refused; r == nil || !strings.Contains(r.Error(), "nothing calls it") {
+			t.Errorf("%s: %v", definition, r)
+		}
+	}
+}

@@ -59,8 +59,10 @@ func NewSymbols(f *image.File, flags uint32) (*Symbols, error) {
 	return t, err
 }
 
-// isGo reports whether a function is one of Go: these have the name of a package before a period.
-func (t *Symbols) isGo(symbol string) bool { return t.goes && strings.Contains(symbol, ".") }
+// isGo reports whether a function is one of Go: these have the name of a package before a period, but for what a program begins with.
+func (t *Symbols) isGo(symbol string) bool {
+	return t.goes && (strings.Contains(symbol, ".") || strings.HasPrefix(symbol, "_rt0_"))
+}
 
 // noTypes returns the types of a file of which none are known.
 func noTypes(f *image.File) (typesource.BTF[types.Type], error) {

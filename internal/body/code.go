@@ -48,8 +48,8 @@ type Code struct {
 		Changes
 		read bool
 	}
-	bits  [][followed]uint8 // see Bits: where each block begins
-	owner []int32           // for each instruction of the graph: index in bodies of the innermost body that has it
+	bits  [2][][followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
+	owner []int32              // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
 // body is the function itself or one inlined instance.

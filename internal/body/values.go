@@ -21,20 +21,29 @@ type passage struct {
 // width is how many lower bits of a register may not be 0: so many at most, and no more than another register had.
 type width struct {
 	bits uint8
-	of   int8 // or -1
+	of   int8 // or noOther, or anything
 }
+
+const (
+	noOther  = -1
+	anything = -2 // nothing is known, as of what a call returns
+)
 
 func widthOf(s *symbolic.State, v symbolic.Value) width {
 	bits, of, inherits := s.Bits(v)
 	if !inherits || of >= followed {
-		return width{bits, -1}
+		return width{bits, noOther}
 	}
 	return width{bits, int8(of)}
 }
 
-func (w width) after(in *[followed]uint8) uint8 {
-	if w.of < 0 {
+// after returns the width where registers had others before. given is that of what the function is given.
+func (w width) after(in *[followed]uint8, given uint8) uint8 {
+	switch w.of {
+	case noOther:
 		return w.bits
+	case anything:
+		return given
 	}
 	return min(w.bits, in[w.of])
 }
@@ -55,7 +64,7 @@ func (c *Code) passages() []passage {
 		for r := range p.from {
 			p.from[r] = -1
 			n, ok := s.Register(uint64(r))
-			if p.bits[r] = (width{64, -1}); ok {
+			if p.bits[r] = (width{64, anything}); ok {
 				p.bits[r] = widthOf(s, n)
 			}
 			switch computes, offset := s.Computes(n); {
@@ -99,40 +108,49 @@ func (c *Code) stateAt(at uint64) (s *symbolic.State, block int32, ok bool) {
 }
 
 // Bits returns how many lower bits of a register may not be 0 at a link-time address, on any path.
-func (c *Code) Bits(register, at uint64) uint8 {
+func (c *Code) Bits(register, at uint64) uint8 { return c.bitsOf(register, at, 64) }
+
+// Given reports whether a register has at a link-time address other upper bits than those of a number of 32 because the function was given it, as
+// an argument or by a call that returned: nobody says what is there above a number that has fewer bits.
+func (c *Code) Given(register, at uint64) bool {
+	return c.bitsOf(register, at, 64) > 32 && c.bitsOf(register, at, 32) <= 32
+}
+
+// bitsOf is Bits where what the function is given has so many bits.
+func (c *Code) bitsOf(register, at uint64, given uint8) uint8 {
 	s, block, ok := c.stateAt(at)
 	if !ok || register >= followed {
 		return 64
 	}
 	v, ok := s.Register(register)
 	if !ok {
-		return 64
+		return given
 	}
-	if c.bits == nil {
-		c.findBits()
+	if c.bits[given/64] == nil {
+		c.bits[given/64] = c.findBits(given)
 	}
-	return widthOf(s, v).after(&c.bits[block])
+	return widthOf(s, v).after(&c.bits[given/64][block], given)
 }
 
 // findBits follows the registers' bits to a fixed point.
-func (c *Code) findBits() {
+func (c *Code) findBits(given uint8) [][followed]uint8 {
 	blocks := c.graph.Blocks
-	c.bits = make([][followed]uint8, len(blocks))
+	bits := make([][followed]uint8, len(blocks))
 	pass := c.passed()
 	entry := c.graph.Entry()
 	if entry < 0 {
-		return
+		return bits
 	}
-	for r := range c.bits[entry] {
-		c.bits[entry][r] = 64
+	for r := range bits[entry] {
+		bits[entry][r] = given
 	}
 	for work := []int32{entry}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, to := range blocks[b].Succs {
-			changed, in := false, &c.bits[to]
+			changed, in := false, &bits[to]
 			for r := range in {
-				if out := pass[b].bits[r].after(&c.bits[b]); out > in[r] {
+				if out := pass[b].bits[r].after(&bits[b], given); out > in[r] {
 					in[r], changed = out, true
 				}
 			}
@@ -141,6 +159,7 @@ func (c *Code) findBits() {
 			}
 		}
 	}
+	return bits
 }
 
 // behind returns the origins behind a block.

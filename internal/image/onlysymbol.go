@@ -36,3 +36,12 @@ func (f *File) OnlySymbol(name string) (addr uint64, ok bool, err error) {
 	})
 	return addr, ok, err
 }
+
+// Entry returns the link-time address at which a program begins (e_entry), or 0.
+func (f *File) Entry() uint64 {
+	entry := f.own.file.Entry
+	if f.Arch().LowBit {
+		entry &^= 1
+	}
+	return entry
+}

@@ -16,6 +16,8 @@ var (
 	ErrNoFunction = errors.New("no function begins there")
 	// ErrMovingStack is for a function of Go, whose return cannot be probed.
 	ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
+	// ErrNotCalled is for what a program begins with, whose return cannot be probed.
+	ErrNotCalled = errors.New("nothing calls it: a return probe would change how many arguments the program has")
 	// ErrUnwinding is for a function through which an exception may pass, whose return cannot be probed.
 	ErrUnwinding = errors.New("a return probe would end the program if an exception passed the function")
 )

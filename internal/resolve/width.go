@@ -58,7 +58,7 @@ func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) wi
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
-	n := narrowing{bits: min(max(8*size, 1), 64), of: ev.registerBits}
+	n := narrowing{bits: min(max(8*size, 1), 64), of: ev.registerBits, given: ev.given}
 	l.Expr = n.expr(l.Expr, n.bits)
 	return n.found
 }
@@ -68,6 +68,7 @@ type narrowing struct {
 	bits  uint64 // of the value
 	found width
 	of    func(register uint64) uint64 // how many lower bits of it may not be 0
+	given func(register uint64) bool   // see body.Code.Given
 }
 
 // arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, or the end of a value or a piece.
@@ -176,6 +177,10 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	if below <= 32 {
 		return &out
 	}
+	if o.small && by == ops.ZExt {
+		n.found = unclear // extended to 32 bits, or to 64
+		return &out
+	}
 	if !shifts {
 		o.add(operandsOf(e.B))
 	}
@@ -184,8 +189,8 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		return &out
 	case o.register && e.Op == ops.Shr && o.negative:
 		// Nobody multiplies 64 bits by a negative number and shifts that as an unsigned one.
-	case o.register && (n.bits > 32 || !o.carries && by == ops.ZExt):
-		return &out // a register that is only shifted has zeros above a number of 32 bits
+	case o.register && (n.bits > 32 || !o.carries && by == ops.ZExt && !n.givenIn(e.A)):
+		return &out // a register that is only shifted has zeros above a number of 32 bits, if the function has put it there
 	case o.register:
 		n.found = unclear
 		return &out
@@ -202,6 +207,13 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	n.found = max(n.found, narrow)
 	return &out
+}
+
+// givenIn reports whether a register of an expression has upper bits that nobody says anything of.
+func (n *narrowing) givenIn(e *loc.Expr) bool {
+	found := false
+	e.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.given(x.K) })
+	return found
 }
 
 // cuts reports whether an operation, of whose result so many lower bits matter, may be one of as many bits, 8 or 16, and gives another result
@@ -229,6 +241,12 @@ func (ev *Evaluator) registerBits(n uint64) uint64 {
 	return uint64(c.Bits(n, ev.spot.At.Addr))
 }
 
+// given reports whether a register has what the function was given.
+func (ev *Evaluator) given(n uint64) bool {
+	c, err := ev.codeOf(ev.spot)
+	return err == nil && c.Given(n, ev.spot.At.Addr)
+}
+
 // extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.
 func extends(e *loc.Expr) bool {
 	return (e.Op == ops.Shra || e.Op == ops.Shr) && e.B.Op == ops.Const && e.B.K >= 32 && e.B.K < 64 &&
@@ -238,6 +256,7 @@ func extends(e *loc.Expr) bool {
 // operandsIn is what the operands of arithmetic are.
 type operandsIn struct {
 	memory   bool // of 32 bits or fewer
+	small    bool // what was sign-extended from fewer bits than 32
 	register bool
 	wide     bool // memory of 64 bits, a number that is not sign-extended from 32, or what was extended: then the arithmetic has 64 bits
 	carries  bool // it may have other upper bits than arithmetic of 32 bits
@@ -246,12 +265,13 @@ type operandsIn struct {
 
 func (o *operandsIn) add(p operandsIn) {
 	o.memory, o.register, o.wide, o.carries = o.memory || p.memory, o.register || p.register, o.wide || p.wide, o.carries || p.carries
+	o.small = o.small || p.small
 	o.negative = o.negative || p.negative
 }
 
 func operandsOf(e *loc.Expr) (o operandsIn) {
 	if extends(e) {
-		return operandsIn{wide: true}
+		return operandsIn{wide: true, small: e.Op == ops.Shra && e.B.K > 32}
 	}
 	switch e.Op {
 	case ops.Deref:

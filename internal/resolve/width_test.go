@@ -30,8 +30,37 @@ func TestCuts(t *testing.T) {
 		{"the sign of a short", and(&loc.Expr{Op: ops.Shra, A: reg, B: num(3)}, 0xffff), 16, unclear},
 		{"by a variable", and(&loc.Expr{Op: ops.Shr, A: reg, B: reg}, 0xff), 32, asWritten},
 	} {
-		n := narrowing{bits: 32, of: func(uint64) uint64 { return tt.bits }}
+		n := narrowing{bits: 32, of: func(uint64) uint64 { return tt.bits }, given: func(uint64) bool { return false }}
 		n.expr(tt.e, 32)
+		if n.found != tt.found {
+			t.Errorf("%s: %d, want %d", tt.what, n.found, tt.found)
+		}
+	}
+}
+
+// TestUpperBits: what is moved down from above 32 bits, where nobody says what is there, and where the code does; and what was sign-extended
+// to 32 bits, or to 64.
+func TestUpperBits(t *testing.T) {
+	reg, num := &loc.Expr{Op: ops.Reg, K: 3}, func(n uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: n} }
+	op := func(o loc.Op, a *loc.Expr, n uint64) *loc.Expr { return &loc.Expr{Op: o, A: a, B: num(n)} }
+	short := op(ops.Shra, op(ops.Shl, reg, 48), 48)
+	long := op(ops.Shra, op(ops.Shl, reg, 32), 32)
+	for _, tt := range []struct {
+		what  string
+		e     *loc.Expr
+		given bool
+		bits  uint64
+		found width
+	}{
+		{"what is given", op(ops.Shr, reg, 1), true, 32, unclear},
+		{"what the function has made", op(ops.Shr, reg, 1), false, 32, asWritten},
+		{"a number of 64 bits", op(ops.Shr, reg, 1), true, 64, asWritten},
+		{"a short as an unsigned number", op(ops.Shr, short, 2), true, 32, unclear},
+		{"a short as a signed number", op(ops.Shra, short, 2), true, 32, asWritten},
+		{"an int as one of 64 bits", op(ops.Shr, long, 2), true, 32, asWritten},
+	} {
+		n := narrowing{bits: tt.bits, of: func(uint64) uint64 { return 64 }, given: func(uint64) bool { return tt.given }}
+		n.expr(tt.e, tt.bits)
 		if n.found != tt.found {
 			t.Errorf("%s: %d, want %d", tt.what, n.found, tt.found)
 		}
