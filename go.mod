@@ -3,7 +3,6 @@ module github.com/bpfprologue/bpfprologue
 go 1.25.0
 
 require (
-	github.com/agext/levenshtein v1.2.3
 	github.com/cilium/ebpf v0.22.0
 	github.com/go-delve/delve v1.27.2
 	github.com/google/go-cmp v0.7.0

@@ -110,7 +110,8 @@ func TestPlanOptions(t *testing.T) {
 func TestPlanErrors(t *testing.T) {
 	for _, c := range []struct{ def, want string }{
 		{"my_func_oen_abcd arg1", `column 1: basic-gcc12-O2-dwarf5.elf: no function matches "my_func_oen_abcd"; nearest: my_func_one_abcd`},
-		{"my_func_one_abcd agr1", `column 18: no variable "agr1" in my_func_one_abcd; there are: arg1`},
+		{"my_func_one_abcd agr1", `column 18: no variable "agr1" in my_func_one_abcd; nearest: arg1`},
+		{"my_func_one_abcd other", `column 18: no variable "other" in my_func_one_abcd; there are: arg1`},
 		{"my_func_*_abcd pkt->lenn", `column 19: struct pkt has no member "lenn"; nearest: len`}, // others have no pkt at all
 		{"my_func_[z-a] arg1", "column "},
 		{"my_func_one_abcd@nowhere.c arg1", `column 1: basic-gcc12-O2-dwarf5.elf: "my_func_one_abcd": no matching function is declared in "nowhere.c"`},

@@ -5,19 +5,17 @@ import (
 	"iter"
 	"slices"
 	"strings"
-
-	"github.com/agext/levenshtein"
 )
 
 // Nearest returns up to count candidates that a user who wrote name may have meant, nearest
 // first; equally near ones are in alphabetical order. Candidates may repeat; the result does
 // not.
 //
-// The distance is the number of characters to insert, delete or replace. A candidate is near
-// if its distance is at most a third of the length of name, rounded to the nearest number.
-// It is also near if it contains name and name has three characters or more, so that
-// "vfs_read" suggests "ksys_vfs_read_iter". A name of more than 512 characters is near only
-// to names that contain it.
+// The distance is the number of characters to insert, delete or replace, and of neighbors to
+// swap. A candidate is near if its distance is at most a third of the length of name, rounded
+// to the nearest number. It is also near if it contains name and name has three characters or
+// more, so that "vfs_read" suggests "ksys_vfs_read_iter". A name of more than 512 characters is
+// near only to names that contain it.
 func Nearest(name string, candidates iter.Seq[string], count int) []string {
 	if name == "" || count <= 0 {
 		return nil
@@ -71,15 +69,13 @@ const maxEdited = 512
 // of characters that one name has and the other lacks, in any order.
 type neighborhood struct {
 	name   string
-	runes  []rune   // one for each byte: a character is a byte, as in patterns
-	counts [256]int // how often each byte occurs in name
+	counts [256]int // how often each byte occurs in name: a character is a byte, as in patterns
 	limit  int      // distance of the farthest near name
-
-	candidate []rune // reused
+	rows   rows
 }
 
 func newNeighborhood(name string) *neighborhood {
-	n := &neighborhood{name: name, runes: appendBytes(nil, name)}
+	n := &neighborhood{name: name}
 	if len(name) > 1 && len(name) <= maxEdited {
 		n.limit = (len(name) + 1) / 3
 	}
@@ -101,11 +97,7 @@ func (n *neighborhood) distance(candidate string, limit int) (int, bool) {
 	if limit == 0 {
 		return 0, candidate == n.name
 	}
-	n.candidate = appendBytes(n.candidate[:0], candidate)
-	// Without a maximum cost (the third argument), although we have one: given
-	// a maximum, levenshtein v1.2.3 can return too short a distance, such as
-	// 3 instead of 8 from "alloc_map.isra.2" to "tcp_clear.isra.1" with 5.
-	d, _, _ := levenshtein.Calculate(n.runes, n.candidate, 0, 1, 1, 1)
+	d := n.rows.distance(n.name, candidate, limit)
 	return d, d <= limit
 }
 
@@ -130,11 +122,50 @@ func (n *neighborhood) lowerBound(candidate string, limit int) int {
 	return max(extra, extra-longer) // extra-longer: name's bytes that it lacks
 }
 
-func appendBytes(runes []rune, s string) []rune {
-	for i := range len(s) {
-		runes = append(runes, rune(s[i]))
+// rows are three rows of the table of distances between all beginnings of two names: the last one, and two before it.
+type rows [3][]int
+
+// distance returns how many characters to insert, delete or replace, and neighbors to swap, make one name of another: the distance of
+// "optimal string alignment", in which nothing that was swapped changes again. Above a limit it may be any number that is above it too.
+func (r *rows) distance(a, b string, limit int) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	return runes
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) + len(b)
+	}
+	for i := range r {
+		r[i] = slices.Grow(r[i][:0], len(b)+1)[:len(b)+1]
+	}
+	for j := range r[2] {
+		r[2][j] = j
+	}
+	least := 0 // of the last row
+	for i := range len(a) {
+		r[0], r[1], r[2] = r[1], r[2], r[0]
+		beforeLast, last, row := r[0], r[1], r[2]
+		row[0] = i + 1
+		before := least
+		least = row[0]
+		for j := range len(b) {
+			d := last[j]
+			if a[i] != b[j] {
+				d = 1 + min(d, last[j+1], row[j])
+				if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+					d = min(d, 1+beforeLast[j-1])
+				}
+			}
+			row[j+1] = d
+			least = min(least, d)
+		}
+		if min(before, least) > limit { // what follows comes of these two rows
+			return limit + 1
+		}
+	}
+	return r[2][len(b)]
 }
 
 // Word returns the one of a few known words that name looks like, or "". A word looks
@@ -146,8 +177,9 @@ func Word(name string, known []string) string {
 		return ""
 	}
 	best, bestDistance := "", len(name)+1
+	var r rows
 	for _, w := range known {
-		d := levenshtein.Distance(name, w, nil)
+		d := r.distance(name, w, max(len(name), len(w)))
 		if (3*d <= len(w) || sortedBytes(name) == sortedBytes(w)) && d < bestDistance {
 			best, bestDistance = w, d
 		}

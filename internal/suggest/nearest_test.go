@@ -20,13 +20,15 @@ func TestNearest(t *testing.T) {
 		want string
 	}{
 		{"get_page", 3, "get_page get_pages __get_page"},
-		{"get_pgae", 9, "get_page get_pages"},
+		{"get_pgae", 9, "get_page get_pages __get_page put_page"},
 		{"get_pag", 2, "get_page get_pages"},
 		{"sendmsg", 5, "tcp_sendmsg tcp_sendmsg_locked"},
-		{"flgas", 5, "flag flags"},
+		{"flgas", 5, "flags flag"},
 		{"flog", 5, "flag"},
-		{"paeg", 5, "paeg"},
-		{"pgae", 5, ""},
+		{"paeg", 5, "paeg page"},
+		{"pgae", 5, "page"}, // a swap is one change, not two
+		{"apeg", 5, "paeg"},
+		{"xpgae", 5, "page"},
 		{"er", 5, "err"},
 		{"i", 5, "i"},
 		{"x", 5, ""},
@@ -51,6 +53,11 @@ func TestNearestAgainstAllDistances(t *testing.T) {
 		name := []byte(names[random.IntN(len(names))])
 		for range random.IntN(4) {
 			name[random.IntN(len(name))] = byte('a' + random.IntN(26))
+		}
+		for range random.IntN(3) {
+			if i := random.IntN(len(name)); i > 0 {
+				name[i-1], name[i] = name[i], name[i-1]
+			}
 		}
 		asked := string(name)
 
@@ -93,6 +100,9 @@ func editDistance(a, b string) int {
 				table[i][j] = table[i-1][j-1]
 			default:
 				table[i][j] = 1 + min(table[i-1][j-1], table[i-1][j], table[i][j-1])
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					table[i][j] = min(table[i][j], 1+table[i-2][j-2])
+				}
 			}
 		}
 	}
