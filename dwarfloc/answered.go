@@ -499,6 +499,8 @@ func (a *answeredSite) result(s *Site) (*Variable, error) {
 	case r.Kind == types.Void && v.Reason.Code != reasons.NotDescribed:
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.TypeMismatch, Detail: returnsNothing}
 		v.Wrong = errors.New(returnsNothing)
+	case s.jumps:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.NotAtSite, Detail: answers.ResultOfOther}
 	case s.Kind == SiteExit:
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.OptimizedOut, Detail: answers.ResultOfInlined}
 	}

@@ -52,7 +52,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		return v, nil
 	}
 	if s.jumps {
-		v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the function ends with a jump to another, which returns the result"}
+		v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: answers.ResultOfOther}
 		return v, nil
 	}
 	if s.Kind == SiteExit {

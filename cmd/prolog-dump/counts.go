@@ -162,7 +162,7 @@ func (c *counts) print(w io.Writer, rows []tracer.Row, v *hits.View) (err error)
 	return screen.Flush(out, err)
 }
 
-// unread says why values were not read, if some were not that programs which may sleep would have read.
+// unread says why values are missing, if it is known: another function returns them, or programs which may sleep would have read them.
 func unread(plans []*plan.Plan, rows []tracer.Row, not *tracer.Unreported) string {
 	n := int(not.Missing)
 	for i := range rows {
@@ -180,7 +180,17 @@ func unread(plans []*plan.Plan, rows []tracer.Row, not *tracer.Unreported) strin
 			return slices.ContainsFunc(s.Args, func(a plan.Argument) bool { return a.Fetched() }) || len(s.If) > 0
 		})
 	})
-	if n == 0 || !fetched {
+	elsewhere := slices.ContainsFunc(plans, func(p *plan.Plan) bool {
+		return slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
+			return slices.ContainsFunc(s.Args, func(a plan.Argument) bool { return ofOther(&a) })
+		})
+	})
+	switch {
+	case n == 0:
+		return ""
+	case elsewhere:
+		return whyElsewhere
+	case !fetched:
 		return ""
 	}
 	return screen.Count(n, "value") + " (?) could not be read: " + whyUnread(plans[0].Target) + ", but not with --by stack"

@@ -34,21 +34,26 @@ func (s *settings) programsOf(ctx context.Context, defs []*probe.Definition, com
 	return out
 }
 
-// alsoThere adds to the error for a function that the kernel does not have the names that the program has in its place.
+// alsoThere adds to the error for a function that the kernel does not have why it is not one of the program.
 func (s *settings) alsoThere(err error) error {
 	var missing *sites.NotFoundError
-	if s.notThere == nil || len(s.notThere.Nearest) == 0 || !errors.As(err, &missing) {
+	if s.notThere == nil || !errors.As(err, &missing) {
 		return err
 	}
 	return &advisedError{err, fmt.Sprintf("and %v", s.notThere)}
 }
 
-// hasAny reports whether a program has a function, or a file of source lines, that a definition names.
+// hasAny reports whether a program has a function, or a file of source lines, that a definition names, or is meant without it: kernels
+// have no statically defined probes.
 func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
+	if slices.ContainsFunc(defs, func(def *probe.Definition) bool { return def.Point.Provider != "" }) {
+		return true
+	}
 	o := s.imageOptions(nil)
 	o.Symbols = true
 	img, err := dwarfloc.Open(path, &o)
 	if err != nil {
+		s.notThere = err
 		return false
 	}
 	defer img.Close()
@@ -66,8 +71,8 @@ func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Defini
 			return false
 		}
 		list, err := sites.List(ctx, img, sel)
-		if errors.As(err, &s.notThere) {
-			return false
+		if missing := (*sites.NotFoundError)(nil); errors.As(err, &missing) {
+			s.notThere = err
 		}
 		return err == nil && list.Len() > 0
 	})

@@ -23,7 +23,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // settings are the flags that commands share.
@@ -72,7 +71,7 @@ type settings struct {
 
 	images []*dwarfloc.Image // that were opened
 
-	notThere *sites.NotFoundError // of the program that runs, if the kernel is meant as it has nothing of what is asked for
+	notThere error // why the program that runs is not meant but the kernel: it has nothing of what is asked for, or says nothing
 
 	answer
 }

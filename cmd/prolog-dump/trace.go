@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
@@ -315,16 +316,21 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 		return nil, totals, err
 	}
 	defer stop()
-	seen, unread := 0, 0
+	seen, unread, elsewhere := 0, 0, false
 	without := make(map[string]uint64) // an end, by the outcome
 	err = sessions[0].Run(tracing, func(h *tracer.Hit) error {
 		if seen++; h.Outcome != "" {
 			without[h.Outcome]++
 		}
 		for i := range h.Values {
-			if v := &h.Values[i]; v.Lost && v.Fetched() {
+			v := &h.Values[i]
+			if v.Lost && v.Fetched() {
 				unread++
 			}
+			elsewhere = elsewhere || ofOther(v.Argument)
+		}
+		for i := range h.Results {
+			elsewhere = elsewhere || ofOther(h.Results[i].Argument)
 		}
 		if err := show(h); err != nil || seen != who.maxHits {
 			return err
@@ -347,8 +353,18 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 	if unread > 0 {
 		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(parts[0].plans[0].Target))
 	}
+	if elsewhere {
+		terminal.Fprintf(s.reports(), "%s\n", whyElsewhere)
+	}
 	return child, totals, errors.Join(err, notErr)
 }
+
+// ofOther reports whether an argument is missing since another function returns it.
+func ofOther(a *plan.Argument) bool { return a.Unfetched.Detail == answers.ResultOfOther }
+
+// whyElsewhere says what helps then. Programs whose exceptions pass functions are those that have no return probes by themselves.
+const whyElsewhere = "$retval (?) is not there yet where a function ends with a jump to another, which returns the result: " +
+	"\"force=yes; \" before the definition fetches it with a return probe, but an exception that passes one ends the program"
 
 // whyUnread says why memory may not be read.
 func whyUnread(t plan.Target) string {

@@ -120,6 +120,9 @@ type Values interface {
 	Code(addr uint64) []byte
 }
 
+// ResultOfOther is the reason why a result has no location at a jump by which a function ends: where it ends by a return probe, it has one.
+const ResultOfOther = "the function ends with a jump to another, which returns the result"
+
 // ResultOfInlined is the reason why an inlined function's result has no location.
 const ResultOfInlined = "the debug information does not say where the caller has an inlined function's result"
 
