@@ -50,7 +50,10 @@ CONCURRENT := ./internal/image ./debuginfod ./dwarfloc ./sites ./plan ./coverage
 
 # What needs kernel images, compilers, emulators or other tools, or takes minutes: make test-all has it.
 PROOF := $(shell $(GO) list ./internal/proof/... | grep -v /fixturetest)
-QUICK := $(filter-out $(PROOF),$(shell $(GO) list $(PACKAGES)))
+# The packages whose tests take longest come first: at the end one processor would wait for them.
+first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
+SLOW := $(shell $(GO) list ./tracer ./cmd/prolog-dump ./dwarfloc ./prologue ./instances ./examples/... ./export ./internal/proof/release ./internal/proof/truth ./internal/proof/prove ./internal/proof/peers ./internal/proof/oracle)
+QUICK := $(call first,$(filter-out $(PROOF),$(shell $(GO) list $(PACKAGES))))
 
 .PHONY: test
 test: ## Run what needs no download but Go modules: units, goldens, fixtures, fuzz seeds, documentation; as root also this kernel's verifier and uprobes
@@ -59,8 +62,8 @@ test: ## Run what needs no download but Go modules: units, goldens, fixtures, fu
 
 .PHONY: test-all
 test-all: deps vmlinux sources ## Install what all tests need, and run what make test leaves out: kernels, compilers, emulated machines; and the race detector
-	@scripts/stage "race detector" $(GO) test -race -timeout 20m $(CONCURRENT)
-	@scripts/stage "tests" $(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES)))
+	@scripts/stage "race detector" $(GO) test -race -timeout 20m $(call first,$(shell $(GO) list $(CONCURRENT)))
+	@scripts/stage "tests" $(GO) test -timeout 20m $(call first,$(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES))))
 	@scripts/stage "every site and every distinct prologue of a whole kernel" env ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/proof/oracle ./internal/proof/prove
 	@scripts/stage "time and memory of questions" $(MAKE) gate VMLINUX="$$(scripts/fetch-vmlinux.sh)"
 	@scripts/stage "probes in a live kernel that an emulator runs" $(GO) test -timeout 20m -count=1 -v ./internal/proof/guest

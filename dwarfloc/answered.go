@@ -338,7 +338,7 @@ func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, er
 	case len(leaves) == 0 && kept == "":
 		return nil, false, nil
 	case kept != "":
-		for _, kind := range []error{refusals.ErrUnwinding, refusals.ErrMovingStack} {
+		for _, kind := range []error{refusals.ErrUnwinding, refusals.ErrMovingStack, refusals.ErrNotCalled} {
 			if after, ok := strings.CutPrefix(kept, kind.Error()); ok {
 				return nil, true, fmt.Errorf("%v: %w%s", s, kind, after)
 			}

@@ -276,7 +276,7 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 	}
 	at, moved, err := inside.Returns(s, false)
 	switch {
-	case errors.Is(err, refusals.ErrUnwinding), errors.Is(err, refusals.ErrMovingStack):
+	case errors.Is(err, refusals.ErrUnwinding), errors.Is(err, refusals.ErrMovingStack), errors.Is(err, refusals.ErrNotCalled):
 		text := err.Error()
 		out.Ways.Known, out.Ways.Unknown = true, text[strings.Index(text, ": ")+2:]
 		return nil
