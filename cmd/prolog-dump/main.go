@@ -59,12 +59,12 @@ func untilSignal() (ctx context.Context, stop func()) {
 }
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
-// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 186 MB and 2.4 s of
-// processor time with 100, and 166 MB and 3.1 s with 20; a pack of it 700 MB and 12 s with 100, and 640 MB and 13 s with 50; all
-// parameters as JSON take 165 MB with 50 and 200 with 100, for a tenth less work.
+// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 114 MB of its own with 100, and 68 with 20, for
+// a quarter more work; a pack of it 700 MB and 12 s of processor time with 100, and 640 MB and 13 s with 50; all parameters as JSON take 165 MB
+// with 50 and 200 with 100, for a tenth less work.
 const (
 	gcUsual    = 50
-	gcCoverage = 100
+	gcCoverage = 20
 	gcLarge    = 100 // once many sites are printed
 
 	// gcFirst holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
