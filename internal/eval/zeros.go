@@ -45,6 +45,9 @@ func (m *machine) zeros(number *loc.Expr, to int) (end int, ok bool) {
 	var loop [len(zerosLoop)]Operation
 	at[0] = m.at
 	for i, want := range zerosLoop {
+		if at[i] >= len(m.expr) {
+			return 0, false
+		}
 		o, err := Decode(m.expr, at[i], m.ev.Encoding)
 		if err != nil {
 			return 0, false
