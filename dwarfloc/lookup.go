@@ -93,49 +93,31 @@ func (at *visible) lookup(name string) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if best != nil && begins && best.InBlock() {
-		// The function's own variable of that name may be left out here.
+	left := false // the site's own entry leaves it out: it was optimized away here
+	if best == nil || begins && best.InBlock() {
 		if err := at.readDeclared(); err != nil {
 			return nil, err
 		}
-		own, _, err := at.declared.Find(name, begins)
+		declared, inBlock, err := at.declared.Find(name, begins)
 		if err != nil {
 			return nil, err
 		}
-		if own != nil && !own.InBlock() {
-			best = nil
+		if elsewhere = elsewhere || inBlock; best == nil || declared != nil && !declared.InBlock() {
+			best, left = declared, true
 		}
 	}
-	var extern bool
 	if best != nil {
-		if extern, err = s.extern(&best.Var); err != nil {
+		extern, err := s.extern(&best.Var)
+		if err != nil {
 			return nil, err
 		}
 		if !extern {
+			if left && best.Constant.Form == 0 && !best.Static() {
+				best.Location = dw.Value{}
+			}
 			return s.variable(&best.Var, ev)
 		}
 	}
-	if err := at.readDeclared(); err != nil {
-		return nil, err
-	}
-	// Variables that the function declares, but the site's own entry leaves out, were optimized away
-	// here.
-	best, inBlock, err := at.declared.Find(name, begins)
-	if err != nil {
-		return nil, err
-	}
-	if best != nil && !extern {
-		if extern, err = s.extern(&best.Var); err != nil {
-			return nil, err
-		}
-	}
-	if best != nil && !extern {
-		if best.Constant.Form == 0 && !best.Static() {
-			best.Location = dw.Value{}
-		}
-		return s.variable(&best.Var, ev)
-	}
-	elsewhere = elsewhere || inBlock
 	x, err := s.u.global(name)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
-	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // Alone follows a function of which nothing is known but where its code is, in parts, the first of which it begins with, and the symbols of
@@ -16,21 +15,9 @@ func Alone(f *image.File, parts []dw.Range) *Code {
 	if arch == nil {
 		return &Code{Why: "instructions of " + f.Arch().Name + " are not decoded"}
 	}
-	rules := probed.For(f.Instructions())
-	x := &flow.Function{
-		Arch:  arch,
-		Entry: parts[0].Lo,
-		Read: func(addr uint64, n int) []byte {
-			d, err := f.Bytes(addr, uint64(n))
-			if err != nil {
-				return nil
-			}
-			return d
-		},
-		Refuses: func(code []byte) bool {
-			does, _ := rules.Uprobe(code)
-			return does >= probed.UprobeRefuses
-		},
+	x := functionIn(f, arch, parts[0].Lo, apart(parts))
+	if x == nil {
+		return &Code{Why: "the file does not have the function's code"}
 	}
 	x.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
 		if in.Target == 0 {
@@ -42,13 +29,6 @@ func Alone(f *image.File, parts []dw.Range) *Code {
 		}
 		check, is := neverReturn[sym.Name]
 		return is || goPanics(sym.Name), !check
-	}
-	for _, r := range apart(parts) {
-		code := x.Read(r.Lo, int(r.Hi-r.Lo))
-		if code == nil {
-			return &Code{Why: "the file does not have the function's code"}
-		}
-		x.Parts = append(x.Parts, insn.Code{Addr: r.Lo, Bytes: code})
 	}
 	c := &Code{arch: arch, graph: new(flow.Graph).Follow(x)}
 	c.Why = c.graph.Why

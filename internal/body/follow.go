@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
@@ -158,28 +159,40 @@ func apart(ranges []dw.Range) []dw.Range {
 
 // function returns what package flow needs, or nil if the file does not have the code.
 func (c *Code) function(arch *insn.Arch) (*flow.Function, error) {
-	img := c.u.Image
-	f := &flow.Function{Arch: arch, Entry: c.bodies[0].start}
-	for _, r := range c.ranges {
-		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
-		if err != nil {
-			return nil, nil //nolint:nilerr // as in a file with debug information only
+	f := functionIn(c.u.Image.File, arch, c.bodies[0].start, c.ranges)
+	if f == nil {
+		return nil, nil
+	}
+	return f, c.rules(f)
+}
+
+// functionIn returns what the file says of a function with code in some ranges, or nil if it does not have the code, as one with debug information
+// only.
+func functionIn(file *image.File, arch *insn.Arch, entry uint64, ranges []dw.Range) *flow.Function {
+	rules := probed.For(file.Instructions())
+	f := &flow.Function{
+		Arch:  arch,
+		Entry: entry,
+		Read: func(addr uint64, n int) []byte {
+			d, err := file.Bytes(addr, uint64(n))
+			if err != nil {
+				return nil
+			}
+			return d
+		},
+		Refuses: func(code []byte) bool {
+			does, _ := rules.Uprobe(code)
+			return does >= probed.UprobeRefuses
+		},
+	}
+	for _, r := range ranges {
+		code := f.Read(r.Lo, int(r.Hi-r.Lo))
+		if code == nil {
+			return nil
 		}
 		f.Parts = append(f.Parts, insn.Code{Addr: r.Lo, Bytes: code})
 	}
-	f.Read = func(addr uint64, n int) []byte {
-		d, err := img.Bytes(addr, uint64(n))
-		if err != nil {
-			return nil
-		}
-		return d
-	}
-	rules := probed.For(img.Instructions())
-	f.Refuses = func(code []byte) bool {
-		does, _ := rules.Uprobe(code)
-		return does >= probed.UprobeRefuses
-	}
-	return f, c.rules(f)
+	return f
 }
 
 // rules sets what package flow cannot tell from the instructions.

@@ -292,6 +292,15 @@ func (f *File) IsPositionIndependent() bool { return f.own.file.Type == elf.ET_D
 // so run-time addresses do not differ from these by one constant.
 func (f *File) IsRelocatable() bool { return f.own.file.Type == elf.ET_REL }
 
+// Entry returns the link-time address at which a program begins (e_entry), or 0.
+func (f *File) Entry() uint64 {
+	entry := f.own.file.Entry
+	if f.Arch().LowBit {
+		entry &^= 1
+	}
+	return entry
+}
+
 // Sections returns the sections with an address, in the file's order. The caller must not
 // change them.
 func (f *File) Sections() []Section { return f.sections }

@@ -15,33 +15,21 @@ func (f *File) OnlySymbol(name string) (addr uint64, ok bool, err error) {
 		}
 		several := false
 		for _, t := range f.symbolTables() {
-			form := t.form()
-			size := form.symSize()
-			for d := t.d; len(d) >= size; d = d[size:] {
-				s := form.sym(d)
+			t.form().eachSym(t.d, func(s *elfSym) {
 				if !s.names(&t, len(name)) {
-					continue
+					return
 				}
 				text, is := bin.CStringAt(t.strs[:min(uint64(s.name)+uint64(len(name))+1, uint64(len(t.strs)))], uint64(s.name))
 				if !is || string(text) != name {
-					continue
+					return
 				}
 				at := s.value + f.symbolBase(&t, s.section)
 				several = several || ok && at != addr
 				addr, ok = at, true
-			}
+			})
 		}
 		ok = ok && !several
 		return nil
 	})
 	return addr, ok, err
-}
-
-// Entry returns the link-time address at which a program begins (e_entry), or 0.
-func (f *File) Entry() uint64 {
-	entry := f.own.file.Entry
-	if f.Arch().LowBit {
-		entry &^= 1
-	}
-	return entry
 }

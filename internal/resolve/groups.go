@@ -53,8 +53,8 @@ func act(k claim.Kind) claim.Kind {
 	return k
 }
 
-// learned sets acts.
-func (g *groups) learned() {
+// setActs sets acts.
+func (g *groups) setActs() {
 	g.acts = make(map[claim.Kind]bool)
 	for k := range g.by {
 		g.acts[act(k.Kind)] = true

@@ -95,7 +95,7 @@ func (l *learned) prune() {
 				delete(g.by, at)
 			}
 		}
-		if g.learned(); len(g.by) == 0 {
+		if g.setActs(); len(g.by) == 0 {
 			delete(l.groups, k)
 		}
 	}
@@ -210,6 +210,6 @@ func unpackGroups(b *bin.Reader) *groups {
 	if b.Bad {
 		return nil
 	}
-	g.learned()
+	g.setActs()
 	return g
 }
