@@ -44,18 +44,20 @@ func (s signalled) Error() string { return "ended by a signal: " + s.String() }
 // once; the kernel ends its probes then.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2) // the second may come before the first was looked at
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			n, _ := s.(syscall.Signal)
-			cancel(signalled{n})
-		case <-ctx.Done():
+		n, ok := (<-signals).(syscall.Signal)
+		if !ok {
+			return // it was closed
+		}
+		cancel(signalled{n})
+		if n, ok = (<-signals).(syscall.Signal); ok {
+			signal.Reset(n)
+			_ = syscall.Kill(syscall.Getpid(), n) // so that who started it sees what ended it
 		}
 	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
+	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
 }
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
