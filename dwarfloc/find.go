@@ -3,7 +3,9 @@ package dwarfloc
 import (
 	"cmp"
 	"context"
+	"maps"
 	"runtime"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -86,11 +88,40 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	if m != nil {
 		_, one = m.Literal()
 	}
+	return img.eachSiteIn(ctx, units, sel, one, f)
+}
+
+// eachEntryAt calls f for the entries of functions in the units that may have code at some addresses.
+func (img dwarfImage) eachEntryAt(ctx context.Context, at map[uint64]bool, f func(worker int, s *Site) error) error {
+	if err := img.prepare(true); err != nil {
+		return err
+	}
+	sel, _, err := img.r.Index.Candidates(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var units []int
+	err = img.guard(func() error {
+		units = img.r.UnitsAt(slices.Sorted(maps.Keys(at)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return img.eachSiteIn(ctx, units, sel, false, func(worker int, s *Site) error {
+		if s.Kind != SiteEntry {
+			return nil
+		}
+		return f(worker, s)
+	})
+}
+
+func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Selector, one bool, f func(worker int, s *Site) error) error {
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i].sel = sel
 	}
-	err = img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
+	err := img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		own := &workers[w.Worker]
 		s := &own.site

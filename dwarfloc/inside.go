@@ -40,6 +40,7 @@ func init() {
 		EachOf:            (*SiteList).each,
 		Clone:             (*Site).keptCopy,
 		List:              (*Image).siteList,
+		ListAt:            (*Image).listAt,
 		OnlySymbols:       (*Image).onlySymbols,
 		Held:              (*Image).held,
 		StaticProbes:      (*Image).staticProbes,

@@ -146,6 +146,9 @@ func (img *Image) keepDerived() error {
 		if learned, more := img.r.Controls.Learned(); more {
 			img.r.Index.DeriveImage(index.BlockControls, learned)
 		}
+		if extents, more := img.r.Extents(); more {
+			img.r.Index.DeriveImage(index.BlockExtents, extents)
+		}
 		return img.r.Index.KeepDerived()
 	})
 }

@@ -55,8 +55,37 @@ func (img *Image) siteList(ctx context.Context, m Matcher, keep func(s *Site) (b
 }
 
 func (img dwarfImage) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	return img.listOf(keep, func(f func(worker int, s *Site) error) error { return img.eachSite(ctx, m, f) })
+}
+
+// listAt is inside.ListAt.
+func (img *Image) listAt(ctx context.Context, at map[uint64]bool, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	begins := func(s *Site) (bool, error) {
+		if is, err := s.beginsAt(at); err != nil || !is {
+			return false, err
+		}
+		return keep(s)
+	}
+	if d, ok := img.by.(dwarfImage); ok {
+		return d.listOf(begins, func(f func(worker int, s *Site) error) error { return d.eachEntryAt(ctx, at, f) })
+	}
+	return img.by.list(ctx, nil, begins)
+}
+
+// beginsAt reports whether a site is the entry of a function that begins at one of some
+// addresses. In code built without optimization, and at a local entry, the site itself is after that.
+func (s *Site) beginsAt(addrs map[uint64]bool) (bool, error) {
+	if s.Kind != SiteEntry || !s.AfterPrologue && !s.LocalEntry {
+		return s.Kind == SiteEntry && addrs[s.Addr], nil
+	}
+	ranges, err := s.Ranges()
+	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return addrs[r[0]] && s.Addr >= r[0] && s.Addr < r[1] }), err
+}
+
+// listOf returns the list of the sites that keep, if it is not nil, accepts among those that each calls a function with.
+func (img dwarfImage) listOf(keep func(s *Site) (bool, error), each func(f func(worker int, s *Site) error) error) (*SiteList, error) {
 	all := make([][]found, runtime.GOMAXPROCS(0))
-	err := img.by.eachSite(ctx, m, func(worker int, s *Site) error {
+	err := each(func(worker int, s *Site) error {
 		if keep != nil {
 			if ok, err := keep(s); err != nil || !ok {
 				return err

@@ -105,12 +105,7 @@ func (a *aliases) others(ctx context.Context, img *dwarfloc.Image, k *kept) (*dw
 	if len(at) == 0 {
 		return nil, img.Changed() // if it has, not all symbols were seen
 	}
-	return inside.List(img, ctx, nil, func(s *dwarfloc.Site) (bool, error) {
-		if is, err := beginsAt(s, at); err != nil || !is {
-			return false, err
-		}
-		return k.keep(s)
-	})
+	return inside.ListAt(img, ctx, at, k.keep)
 }
 
 // joined returns two lists as one.

@@ -220,16 +220,6 @@ func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
 	return !k.entriesOnly || !s.Inlined(), nil
 }
 
-// beginsAt reports whether a site is the entry of a function that begins at one of some
-// addresses. In code built without optimization, and at a local entry, the site itself is after that.
-func beginsAt(s *dwarfloc.Site, addrs map[uint64]bool) (bool, error) {
-	if s.Kind != dwarfloc.SiteEntry || !s.AfterPrologue && !s.LocalEntry {
-		return s.Kind == dwarfloc.SiteEntry && addrs[s.Addr], nil
-	}
-	ranges, err := s.Ranges()
-	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return addrs[r[0]] && s.Addr >= r[0] && s.Addr < r[1] }), err
-}
-
 // both matches names that both matchers match.
 type both struct {
 	a, b interface{ Match(string) bool }

@@ -3,12 +3,14 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 )
 
@@ -38,16 +40,30 @@ func findTree(pid int) (*tree, error) {
 	if t.root, err = initialID(pid); err != nil {
 		return nil, err
 	}
-	kernel, err := btf.LoadKernelSpec()
+	data, release, err := kernelTypes()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoTree, err)
 	}
-	var task *btf.Struct
-	if err := kernel.TypeByName("task_struct", &task); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoTree, err)
+	defer release()
+	kernel, err := btf.New(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoTree, kernelBTF, err)
+	}
+	var task btf.Type
+	err = kernel.Each(func(t *btf.Type) bool {
+		if t.Kind == btf.KindStruct && t.Named("task_struct") {
+			task = *t
+		}
+		return task.ID == 0
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoTree, kernelBTF, err)
 	}
 	for name, at := range map[string]*int32{"real_parent": &t.parent, "tgid": &t.tgid} {
-		off, ok := memberOffset(task.Members, name)
+		off, ok, err := memberOffset(kernel, &task, name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrNoTree, kernelBTF, err)
+		}
 		if !ok {
 			return nil, fmt.Errorf("%w: no %s in struct task_struct", ErrNoTree, name)
 		}
@@ -56,21 +72,51 @@ func findTree(pid int) (*tree, error) {
 	return t, nil
 }
 
-// memberOffset returns the offset in bytes of a member, which may be in an anonymous structure.
-func memberOffset(members []btf.Member, name string) (off uint32, ok bool) {
-	for _, m := range members {
-		if m.Name == name {
-			return m.Offset.Bytes(), true
+// kernelBTF has the running kernel's types.
+const kernelBTF = "/sys/kernel/btf/vmlinux"
+
+// kernelTypes returns what kernelBTF has, until release is called. It can be mapped since Linux 6.16, and privately alone
+// (btf_sysfs_vmlinux_mmap in kernel/bpf/sysfs_btf.c).
+func kernelTypes() (data []byte, release func(), err error) {
+	f, err := os.Open(kernelBTF)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if data, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
+		return data, func() { _ = unix.Munmap(data) }, nil
+	}
+	data, err = io.ReadAll(f)
+	return data, func() {}, err
+}
+
+// memberOffset returns the offset in bytes of a structure's member, which may be in an anonymous structure.
+func memberOffset(kernel *btf.Types, of *btf.Type, name string) (off uint32, ok bool, err error) {
+	for i := range of.Members() {
+		m := of.Member(i)
+		text, err := m.Name()
+		if err != nil {
+			return 0, false, err
 		}
-		inner, isStruct := btf.UnderlyingType(m.Type).(*btf.Struct)
-		if m.Name != "" || !isStruct {
+		if text == name {
+			return m.BitOffset / 8, true, nil
+		}
+		inner, err := kernel.Type(m.Type)
+		if err != nil {
+			return 0, false, err
+		}
+		if text != "" || inner.Kind != btf.KindStruct {
 			continue
 		}
-		if off, ok := memberOffset(inner.Members, name); ok {
-			return m.Offset.Bytes() + off, true
+		if off, ok, err := memberOffset(kernel, &inner, name); ok || err != nil {
+			return m.BitOffset/8 + off, ok, err
 		}
 	}
-	return 0, false
+	return 0, false, nil
 }
 
 // initialNamespace is the inode of the initial PID namespace (PROC_PID_INIT_INO in

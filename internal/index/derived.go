@@ -21,6 +21,7 @@ import (
 const (
 	BlockAsked    = iota // symbols: see image.File.Asked
 	BlockControls        // see resolve.Controls
+	BlockExtents         // see resolve.Image.UnitsAt
 	imageBlocks
 )
 

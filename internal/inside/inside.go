@@ -187,3 +187,6 @@ var Clone = f.Clone
 // List returns the sites of the functions that m selects and that keep, if it is not nil, accepts. Several goroutines call keep at
 // once, with sites that are reused: see Clone.
 var List = f.List
+
+// ListAt is List for the functions whose code begins at one of some link-time addresses.
+var ListAt = f.ListAt

@@ -1,10 +1,8 @@
 package resolve
 
 import (
-	"cmp"
 	"slices"
 	"sort"
-	"sync"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
@@ -233,36 +231,9 @@ func (u *Unit) readCalls() (*caller.Unit, error) {
 	return x, err
 }
 
-// extent is code of a unit.
-type extent struct {
-	dw.Range
-	unit int
-}
-
-// extents are where the units of an image have code, by address.
-type extents struct {
-	once sync.Once
-	all  []extent
-}
-
 // callsAt returns the calls of the unit with the code at an address, or nil.
 func (img *Image) callsAt(addr uint64) (*caller.Unit, error) {
-	img.extents.once.Do(func() {
-		for i := range img.Units {
-			u := &img.Units[i]
-			if u.IsType() || u.Load() != nil {
-				continue // damage is reported where the unit is asked for
-			}
-			ranges, err := u.Extent(&u.PCs)
-			for _, r := range ranges {
-				if err == nil && r.Lo < r.Hi {
-					img.extents.all = append(img.extents.all, extent{r, i})
-				}
-			}
-		}
-		slices.SortStableFunc(img.extents.all, func(a, b extent) int { return cmp.Compare(a.Lo, b.Lo) })
-	})
-	all := img.extents.all
+	all := img.unitExtents().all
 	i := sort.Search(len(all), func(i int) bool { return all[i].Lo > addr })
 	if i == 0 || addr >= all[i-1].Hi {
 		return nil, nil

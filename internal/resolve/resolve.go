@@ -8,7 +8,6 @@
 package resolve
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/arch"
@@ -37,7 +36,7 @@ type Image struct {
 	Preempted *preempt.Variables // binds names as the dynamic linker does
 	LeftOut   rule.Set           // by these rules nothing is recovered
 
-	extents  extents // see callsAt
+	extents  extents // see unitExtents
 	Controls Controls
 }
 
@@ -47,10 +46,10 @@ type Unit struct {
 	Img  *Image
 	Body body.Unit
 
-	assigned sync.Map // what assignedIn returned, by function
-	changed  sync.Map // what changing returned, by function
+	assigned memo // what assignedIn returned, by function
+	changed  memo // what changing returned, by function
 	// described is what calls say of a value that a function is called with, by that: a wanted; callers are the unit's calls.
-	described sync.Map
+	described memo
 	callers   atomic.Pointer[caller.Unit]
 	function  atomic.Pointer[topFunction]
 }

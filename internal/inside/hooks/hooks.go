@@ -26,6 +26,7 @@ type Functions[I, S, L, V, M any] struct {
 	ImageType         func(img *I, name string) (*types.Type, error)
 	AnsweredBy        func(img *I) string
 	List              func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
+	ListAt            func(img *I, ctx context.Context, at map[uint64]bool, keep func(s *S) (bool, error)) (*L, error)
 	OnlySymbols       func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
 	StaticProbes      func(img *I, ctx context.Context, m M) (list *L, names []string, err error)
 	Held              func(img *I, sites []*S) *L
