@@ -47,7 +47,7 @@ var ruleText = [...]struct{ name, text string }{
 	{"caller", "what the call site passed that the return address names"},
 	{"table", "what a table of the kernel states"},
 	{"operand", "what an instruction of the body accesses"},
-	{"call", "what an instruction of the body passes to a function, or calls"},
+	{"call", "what the body passes to a function, or calls"},
 	{"abi-symbol", "the place that the calling convention says for a word, of a function of which only the symbol is known"},
 	{"note", "the place that the note of a statically defined probe says"},
 }

@@ -24,6 +24,8 @@ type Kind struct {
 	Register uint16
 	Call     bool
 	Target   bool // the witness is the function that is called
+	// Inner is set if what is called is inlined: Shape is a hash of it and of where it is called, Register the number of its parameter.
+	Inner bool
 	// Line and Column are those of the statement that the instruction was compiled for: other ones of the function may do the same with another
 	// pointer, in bodies that go another way.
 	Line, Column uint32

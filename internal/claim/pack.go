@@ -11,6 +11,7 @@ import (
 const (
 	packedCall = 1 << iota
 	packedTarget
+	packedInner
 )
 
 // Compare orders kinds.
@@ -25,6 +26,9 @@ func (k *Kind) flags() (f byte) {
 	}
 	if k.Target {
 		f |= packedTarget
+	}
+	if k.Inner {
+		f |= packedInner
 	}
 	return f
 }
@@ -41,7 +45,7 @@ func (k *Kind) Pack(b []byte) []byte {
 func (k *Kind) Unpack(b *bin.Reader) {
 	k.Shape = b.U64()
 	flags := b.U8()
-	k.Call, k.Target = flags&packedCall != 0, flags&packedTarget != 0
+	k.Call, k.Target, k.Inner = flags&packedCall != 0, flags&packedTarget != 0, flags&packedInner != 0
 	k.Register, k.Line, k.Column = uint16(b.ULEB()), uint32(b.ULEB()), uint32(b.ULEB())
 	k.Params = string(b.Bytes(b.ULEB()))
 }

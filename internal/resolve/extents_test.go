@@ -9,7 +9,7 @@ import (
 )
 
 func TestExtents(t *testing.T) {
-	x := extents{
+	x := &extents{
 		all:       []extent{{dw.Range{Lo: 0x1000, Hi: 0x1010}, 2}, {dw.Range{Lo: 0x1000, Hi: 0x1010}, 0}, {dw.Range{Lo: 0xffffffff81000000, Hi: 0xffffffff81000001}, 1}},
 		unbounded: []int{3},
 	}
@@ -29,7 +29,8 @@ func TestExtents(t *testing.T) {
 	if new(extents).unpack(packed, 3) {
 		t.Error("it has a unit that the image has not")
 	}
-	img := Image{extents: x}
+	var img Image
+	img.extents.all, img.extents.unbounded = x.all, x.unbounded
 	img.extents.once.Do(func() {})
 	for _, c := range []struct {
 		at   []uint64

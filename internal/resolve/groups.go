@@ -44,12 +44,15 @@ type groups struct {
 	mu   sync.Mutex
 	by   map[groupKey]*claim.Group
 	// acts are the kinds without place and parameters, once all are learned.
-	acts map[claim.Kind]bool
+	acts     map[claim.Kind]bool
+	anyInner bool // there is one of what is handed on
 }
 
 // act is a kind without place and parameters.
 func act(k claim.Kind) claim.Kind {
-	k.Line, k.Column, k.Params = 0, 0, ""
+	if k.Line, k.Column, k.Params = 0, 0, ""; k.Inner {
+		k.Register = 0
+	}
 	return k
 }
 
@@ -58,6 +61,7 @@ func (g *groups) setActs() {
 	g.acts = make(map[claim.Kind]bool)
 	for k := range g.by {
 		g.acts[act(k.Kind)] = true
+		g.anyInner = g.anyInner || k.Inner
 	}
 }
 
@@ -135,7 +139,7 @@ func (img *Image) learn(k functionKey, g *groups) error {
 	if err != nil {
 		return err
 	}
-	l := learner{of: func(own functionKey) *groups {
+	l := learner{seen: observed{hands: true}, of: func(own functionKey) *groups {
 		if own == k {
 			return g
 		}
@@ -169,7 +173,7 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: unitFacts{everything: true}}} }}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: unitFacts{everything: true}, hands: true}} }}
 	units := img.Index.AllUnits()
 	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)
@@ -318,6 +322,7 @@ func (u *Unit) functionOf(rec int32) (k functionKey, err error) {
 func (g *groups) add(o *observed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.addHanded(o)
 	for i := range o.params {
 		p := &o.params[i]
 		if !p.pointer || !p.sure {
@@ -329,11 +334,7 @@ func (g *groups) add(o *observed) {
 				continue
 			}
 			k.Params = params
-			x := g.by[groupKey{i, k}]
-			if x == nil {
-				x = new(claim.Group)
-				g.by[groupKey{i, k}] = x
-			}
+			x := g.group(i, k)
 			if d := o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, p.value, ^uint64(0)); d.IsConstant() {
 				x.Add(params, d.Const, p.value.Const, p.value.IsConstant(), o.constants)
 			} else {
@@ -341,6 +342,21 @@ func (g *groups) add(o *observed) {
 			}
 		}
 	}
+}
+
+// group returns the group of a parameter and a kind.
+func (g *groups) group(parameter int, k claim.Kind) *claim.Group {
+	x := g.by[groupKey{parameter, k}]
+	if x == nil {
+		x = new(claim.Group)
+		g.by[groupKey{parameter, k}] = x
+	}
+	return x
+}
+
+// hands reports whether something is said of what is handed on in a way.
+func (g *groups) hands(shape uint64) bool {
+	return g.acts[claim.Kind{Shape: shape, Call: true, Inner: true}]
 }
 
 // aboutAnother reports whether a witness may be about another parameter than one: about a pointer that is lost too, or about what it has a

@@ -20,6 +20,10 @@ type observed struct {
 	facts     unitFacts
 	about     *groups // nil, or those that speak: witnesses of other kinds are left out
 	constants []uint64
+	handed    []handed // nothing in a function that loses nothing
+	hands     bool     // handed is asked for
+	chain     []link   // memory of handOn
+	inner     *Params  // likewise
 	straight  body.Straight
 	kinds     []claim.Kind // of the witnesses
 	first     []int        // for each the first one, by its number in straight.Found
@@ -36,16 +40,19 @@ type parameter struct {
 	loc      loc.Location
 	sure     bool // value is what debug information says where the body begins
 	value    body.Value
+	arg      argument
+	compares bool // arg is known
 }
 
-// observe reads the body at a spot. ok is false if there is no pointer, or no witness.
+// observe reads the body at a spot. ok is false if there is no witness.
 func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	r.ev.unclaimed = true
 	if _, err := r.Read(s); err != nil {
 		return false, err
 	}
 	o.params, o.letters, o.constants, o.volatile = o.params[:0], o.letters[:0], o.constants[:0], false
-	functions := false
+	o.kinds, o.first, o.handed = o.kinds[:0], o.first[:0], o.handed[:0]
+	functions, pointers := false, false
 	err = r.Each(func(name string, _ int, a *Answer) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
 		t, err := a.Type.Resolve()
@@ -54,7 +61,10 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			p.volatile, p.function = o.facts.pointsTo(s.U, t)
 		}
 		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
-		ok = ok || p.pointer
+		if o.hands {
+			p.arg = argumentOf(a, r.ev.Arch.WordSize)
+		}
+		pointers = pointers || p.pointer
 		o.volatile, functions = o.volatile || p.volatile, functions || p.function
 		letter, constant := byte(claim.IsLost), uint64(0)
 		switch {
@@ -65,7 +75,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		}
 		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
 	})
-	if !ok || err != nil {
+	if !pointers && !o.hands || err != nil {
 		return false, err
 	}
 	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
@@ -76,6 +86,17 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		if p.wide && p.sure {
 			p.value, p.sure = symbolOf(o.straight.Trace, &p.loc)
 		}
+	}
+	if o.hands {
+		for i := range o.params {
+			o.params[i].compares = o.params[i].arg.set(o.straight.Trace, &o.params[i].loc, r.ev.Arch.WordSize)
+		}
+		if err := r.handOn(s, o); err != nil {
+			return false, err
+		}
+	}
+	if !pointers {
+		return len(o.handed) > 0, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
@@ -98,7 +119,6 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			o.straight.Called(s.U.Img.Code, ranges, inner)
 		}
 	}
-	o.kinds, o.first = o.kinds[:0], o.first[:0]
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
 		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
@@ -119,7 +139,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			o.kinds, o.first = append(o.kinds, k), append(o.first, i)
 		}
 	}
-	return len(o.kinds) > 0, nil
+	return len(o.kinds)+len(o.handed) > 0, nil
 }
 
 // canBeOf reports whether a witness can be about a parameter: a load in a function that has parameters which point to something volatile is of one

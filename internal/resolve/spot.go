@@ -42,6 +42,8 @@ type Spot struct {
 	Origin   dw.Value // DW_AT_abstract_origin
 	CallFile uint64
 	CallLine int
+	// CallColumn is 0 if the debug information does not say it.
+	CallColumn uint32
 
 	// Fun is the function of the record, unless it is inlined.
 	Fun Function
@@ -83,6 +85,8 @@ func (u *Unit) Read(rec int32, s *Spot) (ok bool, err error) {
 			s.CallFile = v.U
 		case dw.AttrCallLine:
 			s.CallLine = int(v.U)
+		case dw.AttrCallColumn:
+			s.CallColumn = uint32(v.U)
 		case dw.AttrFrameBase:
 			frame = v
 		case dw.AttrAbstractOrigin:

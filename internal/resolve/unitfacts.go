@@ -13,6 +13,7 @@ type unitFacts struct {
 	u    *Unit
 	once map[int32]bool        // whether a function reads memory that is volatile, by its record
 	keys map[int32]functionKey // of functions, by their records
+	hash map[int32]uint64      // of keys
 	to   map[*types.Type][2]bool
 	rows []dw.Row // of the unit, once they are
 	read bool
@@ -84,9 +85,11 @@ func (k *unitFacts) of(u *Unit) {
 	}
 	k.u, k.read = u, false
 	if k.once == nil {
-		k.once, k.to, k.keys = make(map[int32]bool), make(map[*types.Type][2]bool), make(map[int32]functionKey)
+		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
+		k.keys, k.hash = make(map[int32]functionKey), make(map[int32]uint64)
 	}
 	clear(k.keys)
+	clear(k.hash)
 	clear(k.once)
 	clear(k.to)
 }
@@ -114,6 +117,22 @@ func (k *unitFacts) function(u *Unit, rec int32) (functionKey, error) {
 		k.keys[root] = key
 	}
 	return key, err
+}
+
+// hashOf returns a hash of the function of a unit's record.
+func (k *unitFacts) hashOf(u *Unit, rec int32) (uint64, error) {
+	k.of(u)
+	root := u.Recs[rec].Root
+	if h, known := k.hash[root]; known && root >= 0 {
+		return h, nil
+	}
+	key, err := k.function(u, rec)
+	if err != nil {
+		return 0, err
+	}
+	h := key.hash()
+	k.hash[root] = h
+	return h, nil
 }
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.

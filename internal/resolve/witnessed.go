@@ -36,6 +36,7 @@ func (w *witnessing) observed(s *Spot) (ok bool, err error) {
 		return false, nil
 	}
 	w.seen.about = about
+	w.seen.hands = about == nil || about.anyInner
 	w.any, err = w.params.observe(s, &w.seen)
 	return w.any, err
 }
@@ -59,8 +60,11 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", err
 	}
 	i := slices.IndexFunc(o.params, func(p parameter) bool { return p.name == name })
-	if i < 0 || !o.params[i].pointer {
+	if i < 0 {
 		return l, "", nil
+	}
+	if l, witness, err = ev.handedOn(s, o, i); witness != "" || err != nil || !o.params[i].pointer {
+		return l, witness, err
 	}
 	var e *loc.Expr
 	known := func(w *body.Witness, distance uint64) (ok bool) {
@@ -83,6 +87,13 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", err
 	}
 	n, controls, distance := g.says(o, i, known)
+	if n < 0 {
+		any, back := o.known(g)
+		if any {
+			n, controls, distance = g.says(o, i, known)
+		}
+		back()
+	}
 	if n < 0 {
 		return l, "", nil
 	}
@@ -108,6 +119,37 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		what += fmt.Sprintf(", %+d bytes", distance)
 	}
 	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
+}
+
+// handedOn returns a lost parameter's value that is known of a parameter of an inner body.
+func (ev *Evaluator) handedOn(s *Spot, o *observed, parameter int) (l loc.Location, witness string, err error) {
+	if len(o.handed) == 0 {
+		return l, "", nil
+	}
+	function, err := o.facts.function(s.U, s.Rec)
+	if err != nil {
+		return l, "", err
+	}
+	g, err := s.U.Img.groupsOf(function)
+	if g == nil || err != nil {
+		return l, "", err
+	}
+	n, controls := g.handsOn(o, parameter)
+	if n < 0 {
+		return l, "", nil
+	}
+	h := &o.handed[n]
+	e, ok := ev.expression(o.straight.Trace, h.of.value)
+	if h.of.form != pointer && h.of.value.IsConstant() {
+		e, ok = ev.Const(h.of.value.Const), true
+	}
+	if !ok {
+		return l, "", nil
+	}
+	l = ev.Value(e)
+	l.Rule = rule.Call
+	inner, err := s.U.functionOf(h.rec)
+	return l, fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.name, h.name, controls), err
 }
 
 // saysOfCall reports whether the debug information says of a call what makes it a witness: that it is of the function that is its target, or that

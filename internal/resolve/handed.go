@@ -1,0 +1,244 @@
+package resolve
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// What a body passes on to a body that is inlined into it is known where debug information says what that one's parameter is. The witness is that
+// parameter, at the inner body that begins where the outer one does: no instruction is between, and no condition. It is the same witness only if it
+// is the same parameter of the same functions, called at the same lines and columns.
+
+// handed is a parameter of an inner body.
+type handed struct {
+	kind claim.Kind
+	of   argument
+	rec  int32  // of the inner body
+	name string // of its parameter
+}
+
+// argument is what can be compared of a parameter.
+type argument struct {
+	form  form
+	size  int64
+	sure  bool
+	value body.Value // where the outer body begins
+}
+
+// form tells apart what is not passed on as one another.
+type form uint8
+
+const (
+	noForm  form = iota // is not compared
+	pointer             //
+	integer             // and enumerations
+	whole               // a structure or union as wide as a register
+)
+
+// formOf returns the form of a type.
+func formOf(t *types.Type, word int) (form, int64) {
+	t, err := t.Resolve()
+	if err != nil || t.Size <= 0 || t.Size > int64(word) {
+		return noForm, 0
+	}
+	switch t.Kind {
+	case types.Pointer:
+		return pointer, t.Size
+	case types.Int, types.Bool, types.Char, types.Enum:
+		return integer, t.Size
+	case types.Struct, types.Union:
+		if t.Size == int64(word) {
+			return whole, t.Size
+		}
+	}
+	return noForm, 0
+}
+
+// argumentOf returns it without its value.
+func argumentOf(a *Answer, word int) (x argument) {
+	x.form, x.size = formOf(a.Type, word)
+	x.sure = x.form != noForm && a.Located() && a.Loc.Doubt == reasons.None
+	return x
+}
+
+// set sets the value. ok is false if it cannot be compared: what is as wide as a register can be, and small numbers, which are the same whatever
+// their width.
+func (x *argument) set(t *body.Trace, l *loc.Location, word int) (ok bool) {
+	if !x.sure {
+		return false
+	}
+	if x.value, ok = symbolOf(t, l); !ok {
+		return false
+	}
+	if x.form == integer && x.value.IsConstant() {
+		return x.value.Const>>(8*min(x.size, 4)-1) == 0
+	}
+	return x.size == int64(word) && (x.form != whole || l.Kind != loc.KindConstant)
+}
+
+// handOn sets what the body at a spot hands on to those that begin where it does.
+func (r *Params) handOn(s *Spot, o *observed) error {
+	u, recs := s.U, s.U.Recs
+	o.chain = append(o.chain[:0], link{s.Rec, 0})
+	for i := s.Rec + 1; int(i) < len(recs) && recs[i].Parent >= s.Rec; i++ {
+		if !inlined(&recs[i]) {
+			continue
+		}
+		for len(o.chain) > 0 && o.chain[len(o.chain)-1].rec != recs[i].Parent {
+			if o.chain[len(o.chain)-1].rec < recs[i].Parent {
+				break // what has it begins elsewhere
+			}
+			o.chain = o.chain[:len(o.chain)-1]
+		}
+		if len(o.chain) == 0 || o.chain[len(o.chain)-1].rec != recs[i].Parent {
+			continue
+		}
+		inner := &o.facts.spot
+		if ok, err := u.Read(i, inner); err != nil {
+			return err
+		} else if !ok || inner.Addr != s.Addr || inner.CallColumn == 0 {
+			continue
+		}
+		hash, err := o.facts.hashOf(u, i)
+		if err != nil {
+			return err
+		}
+		shape := mix(o.chain[len(o.chain)-1].shape, hash, uint64(inner.CallLine), uint64(inner.CallColumn))
+		o.chain = append(o.chain, link{i, shape})
+		if o.about != nil && !o.about.hands(shape) {
+			continue
+		}
+		if o.inner == nil {
+			o.inner = &Params{}
+		}
+		o.inner.ev.unclaimed = true
+		if _, err := o.inner.Read(inner); err != nil {
+			return err
+		}
+		n := 0
+		err = o.inner.Each(func(name string, _ int, a *Answer) {
+			if x := argumentOf(a, r.ev.Arch.WordSize); x.set(o.straight.Trace, &a.Loc, r.ev.Arch.WordSize) {
+				o.handed = append(o.handed, handed{claim.Kind{Shape: shape, Register: uint16(n), Call: true, Inner: true}, x, i, name})
+			}
+			n++
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link is a body that is inlined into that of the link before it, and the hash of the way there.
+type link struct {
+	rec   int32
+	shape uint64
+}
+
+// mix returns a hash of numbers.
+func mix(of ...uint64) uint64 {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, n := range of {
+		binary.LittleEndian.PutUint64(b[:], n)
+		_, _ = h.Write(b[:])
+	}
+	return h.Sum64()
+}
+
+// takes reports whether a parameter may be what is handed on: the value is one of the parameter's type.
+func (p *argument) takes(h *handed) bool {
+	return p.form == h.of.form && (p.size == h.of.size || h.of.value.IsConstant() && h.of.size > p.size)
+}
+
+// addHanded adds the controls of what a body hands on.
+func (g *groups) addHanded(o *observed) {
+	for i := range o.params {
+		p := &o.params[i]
+		if !p.compares {
+			continue
+		}
+		for n := range o.handed {
+			h := &o.handed[n]
+			if !p.arg.takes(h) {
+				continue
+			}
+			x := g.group(i, h.kind)
+			switch d := o.straight.Trace.Plus(h.of.value, p.arg.value, ^uint64(0)); {
+			case d.IsConstant():
+				x.Add("", d.Const, p.arg.value.Const, p.arg.value.IsConstant(), nil)
+			case h.of.value.IsConstant():
+				// A number that is known in the inner body alone may be what a condition has made of it.
+				x.Add("", 1, 0, false, nil)
+				x.Add("", 2, 0, false, nil)
+			default:
+				x.Undecided++
+			}
+		}
+	}
+}
+
+// undecided is how many controls are equal for each whose values could not be compared: one may be in two registers.
+const undecided = 10
+
+// handsOn returns which parameter of an inner body is a parameter of the body, by its number in o.handed, or -1, and how many controls say so.
+func (g *groups) handsOn(o *observed, parameter int) (n, controls int) {
+	p := &o.params[parameter]
+	for n := range o.handed {
+		h := &o.handed[n]
+		if !p.arg.takes(h) || o.mayHand(parameter, h) {
+			continue
+		}
+		x := g.by[groupKey{parameter, h.kind}]
+		if x == nil {
+			continue
+		}
+		equal, _ := x.Counts()
+		if d, ok := x.Distance("", nil); ok && d == 0 && x.Undecided*undecided <= equal {
+			return n, equal
+		}
+	}
+	return -1, 0
+}
+
+// mayHand reports whether another parameter than one may be what is handed on: it is lost too, or equal.
+func (o *observed) mayHand(one int, h *handed) bool {
+	for i := range o.params {
+		p := &o.params[i]
+		if i == one || !p.arg.takes(h) {
+			continue
+		}
+		if d := o.straight.Trace.Plus(h.of.value, p.arg.value, ^uint64(0)); !p.compares || d.IsConstant() && d.Const == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// known sets what is handed on of the parameters that are lost: the witness of another one may be in bodies alone where they are known. It returns a
+// function that sets them back.
+func (o *observed) known(g *groups) (any bool, back func()) {
+	params, letters, constants := slices.Clone(o.params), slices.Clone(o.letters), slices.Clone(o.constants)
+	for i := range o.params {
+		if letters[i] != claim.IsLost {
+			continue
+		}
+		n, _ := g.handsOn(o, i)
+		if n < 0 {
+			continue
+		}
+		any = true
+		o.params[i].value, o.params[i].sure = o.handed[n].of.value, true
+		if o.letters[i] = claim.IsLocated; o.params[i].value.IsConstant() {
+			o.letters[i], o.constants[i] = claim.IsConstant, o.params[i].value.Const
+		}
+	}
+	return any, func() { o.params, o.letters, o.constants = params, letters, constants }
+}
