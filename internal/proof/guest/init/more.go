@@ -8,6 +8,7 @@ import "golang.org/x/sys/unix"
 func init() {
 	numbers["fadvise64"] = unix.SYS_FADVISE64
 	numbers["mmap"] = unix.SYS_MMAP
+	numbers["msgctl"] = unix.SYS_MSGCTL
 	numbers["msgget"] = unix.SYS_MSGGET
 	numbers["semget"] = unix.SYS_SEMGET
 	numbers["shmget"] = unix.SYS_SHMGET
