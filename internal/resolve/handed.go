@@ -224,7 +224,7 @@ func (o *observed) mayHand(one int, h *handed) bool {
 
 // known sets what is handed on of the parameters that are lost: the witness of another one may be in bodies alone where they are known. It returns a
 // function that sets them back.
-func (o *observed) known(g *groups) (any bool, back func()) {
+func (o *observed) known(g *groups) (some bool, back func()) {
 	params, letters, constants := slices.Clone(o.params), slices.Clone(o.letters), slices.Clone(o.constants)
 	for i := range o.params {
 		if letters[i] != claim.IsLost {
@@ -234,11 +234,11 @@ func (o *observed) known(g *groups) (any bool, back func()) {
 		if n < 0 {
 			continue
 		}
-		any = true
+		some = true
 		o.params[i].value, o.params[i].sure = o.handed[n].of.value, true
 		if o.letters[i] = claim.IsLocated; o.params[i].value.IsConstant() {
 			o.letters[i], o.constants[i] = claim.IsConstant, o.params[i].value.Const
 		}
 	}
-	return any, func() { o.params, o.letters, o.constants = params, letters, constants }
+	return some, func() { o.params, o.letters, o.constants = params, letters, constants }
 }

@@ -88,8 +88,8 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	}
 	n, controls, distance := g.says(o, i, known)
 	if n < 0 {
-		any, back := o.known(g)
-		if any {
+		some, back := o.known(g)
+		if some {
 			n, controls, distance = g.says(o, i, known)
 		}
 		back()

@@ -23,6 +23,9 @@ func (p *prover) witness(s *dwarfloc.Site, a *plan.Argument) func(m oracle.Machi
 	if !byInstruction(a) || derived(a) || p.img.Arch().Name != "amd64" {
 		return nil
 	}
+	if function, name, ok := handedTo(a.Variable.Because); ok {
+		return p.handed(s, a, function, name)
+	}
 	var at uint64
 	if _, err := fmt.Sscanf(a.Variable.Because, "%v:", &at); err != nil {
 		return nil
@@ -52,4 +55,41 @@ func (p *prover) witness(s *dwarfloc.Site, a *plan.Argument) func(m oracle.Machi
 		}
 		return v - uint64(distance), ok, err
 	}
+}
+
+// handedTo returns the inlined function and its parameter to which a body passes an argument, if that is what says the argument.
+func handedTo(because string) (function, parameter string, ok bool) {
+	_, rest, found := strings.Cut(because, ": it passes it to ")
+	if !found {
+		return "", "", false
+	}
+	function, rest, _ = strings.Cut(rest, " as ")
+	parameter, _, ok = strings.Cut(rest, ",")
+	return function, parameter, ok
+}
+
+// handed returns what computes the parameter of the inlined body that begins at a site as the second reader finds it.
+func (p *prover) handed(s *dwarfloc.Site, a *plan.Argument, function, parameterName string) func(m oracle.Machine) (uint64, bool, error) {
+	sites, err := p.reader.Around(s.DIE)
+	if err != nil {
+		return func(oracle.Machine) (uint64, bool, error) { return 0, false, err }
+	}
+	var inner *oracle.Site
+	for die, x := range sites {
+		if die > s.DIE && x.Inlined && x.Addr == s.Addr && x.Function == function && (inner == nil || die < inner.DIE) {
+			inner = x
+		}
+	}
+	if inner == nil {
+		return func(oracle.Machine) (uint64, bool, error) {
+			return 0, false, fmt.Errorf("second reader: %s is not inlined at %#x", function, s.Addr)
+		}
+	}
+	q := parameter(inner, parameterName, -1)
+	if q == nil {
+		return func(oracle.Machine) (uint64, bool, error) {
+			return 0, false, fmt.Errorf("second reader: %s has no parameter %s", function, parameterName)
+		}
+	}
+	return func(m oracle.Machine) (uint64, bool, error) { return param(q, &m, *a) }
 }
