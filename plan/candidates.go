@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -20,7 +21,7 @@ func chosen(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 	for _, c := range candidates {
 		one := *def
 		one.Point.Function = c
-		sel, err := selection(&one, o.Filter)
+		sel, err := selected.Of(&one, o.Filter)
 		if err != nil {
 			return nil, pointError(def, err)
 		}

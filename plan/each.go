@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -68,7 +69,7 @@ func streamed(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o
 	if p.Function == "" || p.HasAddr || p.HasLine || p.Lazy != "" || p.Offset != 0 || o.Missing == MissingFail || o.Cost != nil || def.Options.If != nil {
 		return nil, nil
 	}
-	sel, err := selection(def, o.Filter)
+	sel, err := selected.Of(def, o.Filter)
 	if err != nil {
 		return nil, pointError(def, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
+	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -148,7 +149,7 @@ func lineError(def *probe.Definition, err error) error {
 
 // expandFunctions finds the sites of functions.
 func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
-	sel, err := selection(def, filter)
+	sel, err := selected.Of(def, filter)
 	if err != nil {
 		return nil, pointError(def, err)
 	}
@@ -173,19 +174,6 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 		return nil, probe.Errorf(def, def.Point.Pos, "offset %#x is outside the code of every matching function", def.Point.Offset)
 	}
 	return at, nil
-}
-
-// selection returns the selection of a definition of functions.
-func selection(def *probe.Definition, filter glob.Matcher) (sites.Selection, error) {
-	pattern, err := glob.Compile(def.Point.Function)
-	// An offset into a function and its return mean nothing inside an inlined
-	// instance, whose code is scattered.
-	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	sel := sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries}
-	if p := def.Point.Provider; p != "" && err == nil {
-		sel.Provider, err = glob.Compile(p)
-	}
-	return sel, err
 }
 
 // functionsError makes an error about functions point into the definition's text.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/listing"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
@@ -68,7 +69,7 @@ type keptJSON struct {
 
 func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
 	object := func(k *index.KeptFile) any { return keptJSON{k.Key, k.Size, k.Used, k.Unfinished} }
-	return printTable(s, w, list, object, func(k *index.KeptFile) []any {
+	return listing.Table(w, s.view(), list, object, func(k *index.KeptFile) []any {
 		used := "used"
 		if k.Unfinished {
 			used = "unfinished, written to"

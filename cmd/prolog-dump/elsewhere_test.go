@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -61,7 +62,7 @@ func TestReturnedElsewhere(t *testing.T) {
 			if strings.HasPrefix(c.definition, "last") {
 				said = 0
 			}
-			if n := strings.Count(errs.String(), whyElsewhere); n != said {
+			if n := strings.Count(errs.String(), hits.WhyElsewhere); n != said {
 				t.Errorf("%q: the reason is said %d times, want %d:\n%s", args, n, said, errs.String())
 			}
 		}

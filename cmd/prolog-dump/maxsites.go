@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -22,7 +23,7 @@ func (h *target) countFirst(ctx context.Context, all parts) error {
 	for _, part := range all {
 		for _, def := range part.defs {
 			p := &def.Point
-			sel, err := selectionOf(def, part.x.options.Filter)
+			sel, err := selected.Of(def, part.x.options.Filter)
 			if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
 				continue
 			}

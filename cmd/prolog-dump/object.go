@@ -144,8 +144,8 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
 	show, end := hits.Printer(cmd.OutOrStdout(), &hits.Form{Format: s.format, Look: s.Look})
-	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
-	err = out.run(running, sampler, o.interval)
+	out := &hits.Object{Out: cmd.OutOrStdout(), Show: show, Names: names, JSON: s.format == "json", Spec: spec, Loaded: c.Maps}
+	err = out.Run(running, sampler, o.interval)
 	end(err == nil)
 	if err != nil || child == nil {
 		return err

@@ -63,7 +63,7 @@ func (s *settings) origin(o *probe.Options) (from origin, err error) {
 	case s.vmlinux != "":
 		return origin{path: s.vmlinux, kernel: true}, nil
 	}
-	release, err := runningRelease()
+	release, err := kernelfiles.RunningRelease()
 	if err != nil {
 		return from, err
 	}
@@ -150,7 +150,7 @@ func (s *settings) modulePath(name string) (string, error) {
 	if s.vmlinux != "" {
 		release, err = kernelfiles.KernelRelease(s.vmlinux)
 	} else {
-		release, err = runningRelease()
+		release, err = kernelfiles.RunningRelease()
 	}
 	if err != nil {
 		return "", err

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/fleet"
-	"github.com/bpfprologue/bpfprologue/internal/jsonline"
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
+	"github.com/bpfprologue/bpfprologue/internal/packs"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
@@ -75,7 +73,7 @@ func packCheckCommand(s *settings) *cobra.Command {
 		Use: "check PACK...", Short: "Check packs, all of each, and print what is in them", Args: cobra.MinimumNArgs(1),
 		Example: "  prolog-dump pack check vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return buffered(cmd, func(w io.Writer) error { return s.checkPacks(w, args, stats) })
+			return buffered(cmd, func(w io.Writer) error { return packs.Check(w, s.view(), args, stats) })
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -88,7 +86,7 @@ func packDiffCommand(s *settings) *cobra.Command {
 		Use: "diff OLD NEW", Short: "Print the functions with changed sites, or changed places of parameters", Args: cobra.ExactArgs(2),
 		Example: "  prolog-dump pack diff vmlinux.pack vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return buffered(cmd, func(w io.Writer) error { return s.diffPacks(w, args) })
+			return buffered(cmd, func(w io.Writer) error { return packs.Diff(w, s.view(), args[0], args[1]) })
 		},
 	}, textOrJSON)
 }
@@ -139,12 +137,6 @@ func (p patterns) Literal() (string, bool) {
 	return "", false
 }
 
-// packJSON is what was written.
-type packJSON struct {
-	Pack string `json:"pack"`
-	*pack.Summary
-}
-
 func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path, dir string, noTypes, stats bool) error {
 	collectAt(gcUsual)
 	po := pack.Options{NoTypes: noTypes}
@@ -182,7 +174,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if err != nil {
 		return err
 	}
-	return s.printPack(beside(w, path), path, sum, stats)
+	return packs.Print(beside(w, path), s.view(), path, sum, stats)
 }
 
 // beside returns where to say something of a file that was written: standard output, unless that is the file.
@@ -193,129 +185,8 @@ func beside(w io.Writer, path string) io.Writer {
 	return w
 }
 
-// printPack prints what is in a pack.
-func (s *settings) printPack(w io.Writer, path string, sum *pack.Summary, stats bool) error {
-	if s.format == "json" {
-		return jsonline.Write(w, packJSON{path, sum})
-	}
-	rest := sum.File - sum.Types
-	perSite := func(n int) string { return strconv.FormatFloat(float64(n)/float64(max(sum.Sites, 1)), 'f', 2, 64) }
-	terminal.Fprintf(w, "%s: %s, %d of them inlined, with %s: %d bytes, %d of them types; the rest is %s bytes a site\n",
-		path, screen.Count(sum.Sites, "site"), sum.Inlined, screen.Count(sum.Values, "value"), sum.File, sum.Types, perSite(rest))
-	if !stats {
-		return nil
-	}
-	t := screen.Table{Width: s.Width}
-	for _, p := range sum.Parts {
-		t.Row("  "+strconv.Itoa(p.Stored)+" bytes", perSite(p.Stored)+" a site", "of "+strconv.Itoa(p.Bytes), p.Name)
-		rest -= p.Stored
-	}
-	t.Row("  "+strconv.Itoa(rest)+" bytes", perSite(rest)+" a site", "of "+strconv.Itoa(rest), "headers of the file")
-	return t.Print(w)
-}
-
-// readPack maps a file. f must not keep the bytes.
-func readPack(path string, f func(data []byte) error) error {
-	m, err := mapping.Open(path)
-	if err != nil {
-		return err
-	}
-	err = mapping.Guard(func() error { return f(m.Data) })
-	return errors.Join(err, m.Close())
-}
-
-func (s *settings) checkPacks(w io.Writer, paths []string, stats bool) error {
-	var errs []error
-	for _, path := range paths {
-		var sum *pack.Summary
-		err := readPack(path, func(data []byte) (err error) {
-			sum, err = pack.Check(data, path)
-			return err
-		})
-		if err == nil {
-			err = s.printPack(w, path, sum, stats)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func (s *settings) diffPacks(w io.Writer, paths []string) error {
-	var d *pack.Differences
-	err := readPack(paths[0], func(from []byte) error {
-		return readPack(paths[1], func(to []byte) (err error) {
-			d, err = pack.Diff(from, to, paths[0], paths[1])
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	if s.format == "json" {
-		return jsonline.Write(w, d)
-	}
-	added, removed := 0, 0
-	for i := range d.Changes {
-		c := &d.Changes[i]
-		if c.Old == (pack.Count{}) {
-			added++
-		} else if c.New == (pack.Count{}) {
-			removed++
-		}
-		printChange(w, c)
-	}
-	terminal.Fprintf(w, "%s in both packs, %d as they were; %d are new, %d are gone\n", screen.Count(d.Functions, "function"), d.Same, added, removed)
-	return nil
-}
-
-func printChange(w io.Writer, c *pack.Change) {
-	terminal.Fprintf(w, "%s:", c.Function)
-	sites := func(n pack.Count) string {
-		return strconv.Itoa(n.Entries) + " out of line, " + strconv.Itoa(n.Inlined) + " inlined"
-	}
-	switch {
-	case c.Old == pack.Count{}:
-		terminal.Fprintf(w, " new, %s\n", sites(c.New))
-		return
-	case c.New == pack.Count{}:
-		terminal.Fprintf(w, " gone, had %s\n", sites(c.Old))
-		return
-	}
-	before := " "
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{c.Added, "added"}, {c.Removed, "removed"}, {c.Moved, "with values elsewhere"}} {
-		if x.n > 0 {
-			terminal.Fprintf(w, "%s%s %s", before, screen.Count(x.n, "site"), x.what)
-			before = ", "
-		}
-	}
-	if c.OldParameters != nil || c.NewParameters != nil {
-		terminal.Fprintf(w, "%sother parameters: %q, were %q", before, c.NewParameters, c.OldParameters)
-	}
-	terminal.Fprintf(w, "\n")
-}
-
 func (s *settings) writeArchive(out io.Writer, paths []string, path string) error {
-	var maps []*mapping.Mapping
-	var packs [][]byte
-	defer func() {
-		for _, m := range maps {
-			_ = m.Close()
-		}
-	}()
-	for _, path := range paths {
-		m, err := mapping.Open(path)
-		if err != nil {
-			return err
-		}
-		maps = append(maps, m)
-		packs = append(packs, m.Data)
-	}
-	err := replace("pack", path, func(w io.Writer) error {
-		return mapping.Guard(func() error { return pack.WriteArchive(w, packs, paths) })
-	})
+	err := replace("pack", path, func(w io.Writer) error { return packs.WriteArchive(w, paths) })
 	if err != nil || s.format == "json" {
 		return err
 	}

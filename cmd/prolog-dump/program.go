@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
+	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -62,7 +63,7 @@ func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Defini
 		if p.Function == "" && p.Source == "" {
 			return false // an address, which all may have
 		}
-		sel, err := selectionOf(def, nil)
+		sel, err := selected.Of(def, nil)
 		if p.Function == "" {
 			sel.Source = p.Source
 			sel.Functions, err = glob.Compile("*")

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -310,15 +309,6 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil
-}
-
-// runningRelease returns what uname -r prints.
-func runningRelease() (string, error) {
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		return "", fmt.Errorf("uname: %w", err)
-	}
-	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
 // planFormats are the formats of a plan.

@@ -161,21 +161,22 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 		frames[text] = list
 		return text
 	}
-	c := &counts{settings: s, w: cmd.OutOrStdout(), what: what, frames: frames, images: parts.share()}
+	c := &hits.Counting{Out: cmd.OutOrStdout(), Format: s.format, Interval: what.interval, Total: what.total, Frames: frames}
+	c.View = hits.View{Options: &what.SummaryOptions, Top: what.top, Sort: what.sort, Images: parts.share()}
 	if s.format == "pprof" {
-		c.w = s.file // which no terminal shows
+		c.Out = s.file // which no terminal shows
 	}
-	c.all, err = parts.summaries(ctx, what, o)
+	c.Summaries, err = parts.summaries(ctx, what, o)
 	if o.who.fallBack(&o.Options, command, err) {
-		c.all, err = parts.summaries(ctx, what, o)
+		c.Summaries, err = parts.summaries(ctx, what, o)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll(c.all)) }()
+	defer func() { err = errors.Join(err, closeAll(c.Summaries)) }()
 	s.reportCost(o.Cost)
 	for i, p := range parts {
-		if err := s.reportPart(p, c.all[i].Attachments); err != nil {
+		if err := s.reportPart(p, c.Summaries[i].Attachments); err != nil {
 			return err
 		}
 	}
@@ -187,19 +188,19 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	}
 	defer stop()
 	if o.Cost != nil {
-		c.cost = o.Cost[1]
+		c.Cost = o.Cost[1]
 	}
-	last, err := c.show(counting)
+	last, err := c.Show(counting)
 	if err != nil {
 		return err
 	}
-	not, err := c.unreported()
+	not, err := c.Unreported()
 	if len(last) == 0 {
 		onlooker.nothing(s, &not, child.Ended())
 		not.Without = 0 // that is said
 	}
 	hits.PrintUncounted(s.reports(), &not, o.span, o.Sample)
-	if why := unread(parts.plans(), last, &not); why != "" {
+	if why := hits.WhyUncounted(parts.plans(), last, &not); why != "" {
 		terminal.Fprintf(s.reports(), "%s\n", why)
 	}
 	return errors.Join(err, child.Wait(ctx))

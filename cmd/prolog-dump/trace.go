@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
@@ -20,7 +19,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -327,10 +325,10 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 			if v.Lost && v.Fetched() {
 				unread++
 			}
-			elsewhere = elsewhere || ofOther(v.Argument)
+			elsewhere = elsewhere || hits.OfOther(v.Argument)
 		}
 		for i := range h.Results {
-			elsewhere = elsewhere || ofOther(h.Results[i].Argument)
+			elsewhere = elsewhere || hits.OfOther(h.Results[i].Argument)
 		}
 		if err := show(h); err != nil || seen != who.maxHits {
 			return err
@@ -351,25 +349,10 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 		onlooker.nothing(s, &not, child.Ended())
 	}
 	if unread > 0 {
-		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(parts[0].plans[0].Target))
+		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), hits.WhyUnread(parts[0].plans[0].Target))
 	}
 	if elsewhere {
-		terminal.Fprintf(s.reports(), "%s\n", whyElsewhere)
+		terminal.Fprintf(s.reports(), "%s\n", hits.WhyElsewhere)
 	}
 	return child, totals, errors.Join(err, notErr)
-}
-
-// ofOther reports whether an argument is missing since another function returns it.
-func ofOther(a *plan.Argument) bool { return a.Unfetched.Detail == answers.ResultOfOther }
-
-// whyElsewhere says what helps then. Programs whose exceptions pass functions are those that have no return probes by themselves.
-const whyElsewhere = "$retval (?) is not there yet where a function ends with a jump to another, which returns the result: " +
-	"\"force=yes; \" before the definition fetches it with a return probe, but an exception that passes one ends the program"
-
-// whyUnread says why memory may not be read.
-func whyUnread(t plan.Target) string {
-	if t.Reads == prologue.ReadUser {
-		return "there is no memory, or it is not resident, which --reads sleep reads from Linux 6.0 on"
-	}
-	return "there is no memory"
 }

@@ -83,21 +83,6 @@ func (s *settings) answered(w io.Writer, object any, text func() error) error {
 	return text()
 }
 
-// printTable prints an answer as a JSON object for each of its parts, or as a table with a row for each.
-func printTable[T any](s *settings, w io.Writer, all []T, object func(*T) any, row func(*T) []any) error {
-	t := screen.Table{Width: s.Width}
-	for i := range all {
-		if s.format == "json" {
-			if err := jsonline.Write(w, object(&all[i])); err != nil {
-				return err
-			}
-			continue
-		}
-		t.Row(row(&all[i])...)
-	}
-	return t.Print(w)
-}
-
 // buffered calls f with a verb's buffered answer.
 func buffered(cmd *cobra.Command, f func(w io.Writer) error) error {
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
@@ -76,6 +78,15 @@ func findKernel(release string, debugDirs []string, root string) (string, error)
 		}
 	}
 	return "", &NotFoundError{What: "vmlinux of the running kernel " + release, Looked: paths}
+}
+
+// RunningRelease returns what uname -r prints.
+func RunningRelease() (string, error) {
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return "", fmt.Errorf("uname: %w", err)
+	}
+	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
 // RunningBuildID returns the build ID of the running kernel, or of one of its modules if module is not "".

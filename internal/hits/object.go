@@ -1,4 +1,4 @@
-package main
+package hits
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/recording"
@@ -18,20 +17,21 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// objectOutput prints what the programs of an object file report, and their maps.
-type objectOutput struct {
-	mu     sync.Mutex // hits and maps come from two goroutines
-	w      io.Writer
-	show   func(*recording.Hit) error
-	names  *stacks.Names
-	json   bool
-	spec   *ebpf.CollectionSpec
-	loaded map[string]*ebpf.Map
+// Object prints what the programs of an object file report, and their maps.
+type Object struct {
+	Out    io.Writer
+	Show   func(*recording.Hit) error
+	Names  *stacks.Names
+	JSON   bool
+	Spec   *ebpf.CollectionSpec
+	Loaded map[string]*ebpf.Map
+
+	mu sync.Mutex // hits and maps come from two goroutines
 }
 
-// run prints hits, if there is a sampler, and maps at each interval, until the context ends; then the
+// Run prints hits, if there is a sampler, and maps at each interval, until the context ends; then the
 // maps.
-func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interval time.Duration) error {
+func (o *Object) Run(ctx context.Context, sampler *tracer.Session, interval time.Duration) error {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var failed error
@@ -60,15 +60,15 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 		<-ctx.Done()
 	} else {
 		n := 0
-		source := recording.Source{Names: o.names}
+		source := recording.Source{Names: o.Names}
 		err = sampler.Run(ctx, func(h *tracer.Hit) error {
 			n++
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return o.show(source.Hit(h))
+			return o.Show(source.Hit(h))
 		})
 		not, notErr := sampler.Unreported()
-		hits.PrintTotals(screen.Stderr, n, &recording.Totals{Lost: not.Lost, Limited: not.Limited})
+		PrintTotals(screen.Stderr, n, &recording.Totals{Lost: not.Lost, Limited: not.Limited})
 		err = errors.Join(err, notErr)
 	}
 	close(stop)
@@ -80,21 +80,21 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 }
 
 // maps prints what is in the object's maps.
-func (o *objectOutput) maps() error {
-	all, err := mapview.Read(o.spec, o.loaded)
+func (o *Object) maps() error {
+	all, err := mapview.Read(o.Spec, o.Loaded)
 	if err != nil {
 		return err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := bufio.NewWriter(o.w)
+	out := bufio.NewWriter(o.Out)
 	for i := range all {
-		if o.json {
-			if err := hits.PrintMapJSON(out, &all[i]); err != nil {
+		if o.JSON {
+			if err := PrintMapJSON(out, &all[i]); err != nil {
 				return err
 			}
 		} else {
-			hits.PrintMap(out, &all[i])
+			PrintMap(out, &all[i])
 		}
 	}
 	return out.Flush()
