@@ -11,19 +11,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
-
-// advisedError is an error with what a user can do about it.
-type advisedError struct {
-	error
-	advice string
-}
-
-func (e *advisedError) Unwrap() error { return e.error }
 
 // withVerb adds advice to the error for a definition that may be a mistyped verb: it is none, or its function
 // was not found, or not even an image.
@@ -45,29 +38,29 @@ func withVerb(root *cobra.Command, args []string, err error) error {
 	nearest := suggest.Nearest(words[0], verbs, 1)
 	if len(nearest) == 0 {
 		if len(args) > 1 && len(words) == 1 {
-			return &advisedError{err, fmt.Sprintf("each definition is one argument: quote it, as in '%s'", strings.Join(args, " "))}
+			return usage.Advise(err, fmt.Sprintf("each definition is one argument: quote it, as in '%s'", strings.Join(args, " ")))
 		}
 		return err
 	}
 	if len(args) > 1 && len(words) == 1 {
-		return usagef("unknown command %q: did you mean %s?", words[0], nearest[0])
+		return usage.Errorf("unknown command %q: did you mean %s?", words[0], nearest[0])
 	}
 	hint := fmt.Sprintf("if %q should be a verb, did you mean %s?", words[0], nearest[0])
 	if other := advice(err); other != "" {
 		hint = other + "\n" + hint
 	}
-	return &advisedError{err, hint}
+	return usage.Advise(err, hint)
 }
 
 // advice returns what a user of the tool can do about an error of the library, or "". The
 // library does not know the tool's flags.
 func advice(err error) string {
-	var advised *advisedError
+	var advised *usage.Advised
 	var source *sites.NoSourceError
 	var stack *prologue.StackError
 	switch {
 	case errors.As(err, &advised):
-		return advised.advice
+		return advised.Advice
 	case errors.Is(err, plan.ErrNeedsRecord):
 		return "to get a record: --convention record"
 	case errors.As(err, &stack):

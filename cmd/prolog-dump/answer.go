@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
 
 // answer is where a verb's answer goes, and how it looks there.
@@ -107,5 +108,5 @@ var colorNames = []string{"auto", "always", "never"}
 // chooseColor reports whether standard output is colored. See https://no-color.org for NO_COLOR.
 func chooseColor(flag string, onTerminal bool) (bool, error) {
 	automatic := onTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return choose("color", flag, colorNames, []bool{automatic, true, false})
+	return usage.Choose("color", flag, colorNames, []bool{automatic, true, false})
 }

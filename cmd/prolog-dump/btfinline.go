@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
 
 func btfInlineCommand(s *settings) *cobra.Command {
@@ -91,7 +92,7 @@ adds it to the image, and --btf=IMAGE answers from both.`,
 
 func (s *settings) writeBTFInline(ctx context.Context, out io.Writer, image, path string) error {
 	if path == "" {
-		return usagef("btf-inline write writes to a file: -o names it")
+		return usage.Errorf("btf-inline write writes to a file: -o names it")
 	}
 	img, err := s.open(image, nil)
 	if err != nil {

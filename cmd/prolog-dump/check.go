@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -46,16 +47,16 @@ The exit status is 1 if a definition has less on a kernel than --require says.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := fleet.ParseRequirement(require)
 			if err != nil {
-				return usagef("--require %q: %w", require, err)
+				return usage.Errorf("--require %q: %w", require, err)
 			}
 			wants, more, err := s.wanted(args)
 			switch {
 			case err != nil:
 				return err
 			case len(wants) == 0:
-				return usagef("check: no definition, and no object file with one")
+				return usage.Errorf("check: no definition, and no object file with one")
 			case len(kernels)+len(more) == 0:
-				return usagef("check: --kernels names packs, archives, images or directories with them")
+				return usage.Errorf("check: --kernels names packs, archives, images or directories with them")
 			}
 			t, err := s.check(cmd, append(kernels, more...), wants)
 			if err != nil {

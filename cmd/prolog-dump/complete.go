@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/complete"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -42,7 +43,7 @@ It reads the image that -k, -x or the definition names.`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			script, err := choose("shell", args[0], shells, []string{bashScript, zshScript, fishScript})
+			script, err := usage.Choose("shell", args[0], shells, []string{bashScript, zshScript, fishScript})
 			if err != nil {
 				return err
 			}

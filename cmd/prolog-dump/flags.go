@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
 
 // flag is a flag that several verbs have. A verb shows and accepts those that it uses, and no others.
@@ -166,7 +168,7 @@ func (s *settings) checkFormat(cmd *cobra.Command) error {
 	if len(names) < 2 {
 		return nil
 	}
-	_, err := choose("format", s.format, names, make([]struct{}, len(names)))
+	_, err := usage.Choose("format", s.format, names, make([]struct{}, len(names)))
 	return err
 }
 
@@ -174,7 +176,7 @@ func (s *settings) checkFormat(cmd *cobra.Command) error {
 func flagError(cmd *cobra.Command, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
-		return &usageError{err}
+		return &usage.Error{Err: err}
 	}
 	var verbs []string
 	for _, c := range append(cmd.Root().Commands(), cmd.Root()) {
@@ -183,9 +185,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	if len(verbs) == 0 {
-		return usagef("unknown flag: --%s; to see the flags: %s --help", name, cmd.CommandPath())
+		return usage.Errorf("unknown flag: --%s; to see the flags: %s --help", name, cmd.CommandPath())
 	}
-	return usagef("--%s is no flag of %s; these have it: %s", name, verbName(cmd), strings.Join(verbs, ", "))
+	return usage.Errorf("--%s is no flag of %s; these have it: %s", name, verbName(cmd), strings.Join(verbs, ", "))
 }
 
 // verbName names a verb. The default one has no name.

@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -140,8 +141,8 @@ func run(args []string) int {
 	if a := advice(err); a != "" {
 		terminal.Fprintf(screen.Stderr, "%s\n", a)
 	}
-	var usage *usageError
-	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "required flag") {
+	var wrong *usage.Error
+	if errors.As(err, &wrong) || strings.HasPrefix(err.Error(), "required flag") {
 		return exitUsage
 	}
 	return exitError

@@ -21,6 +21,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
+	"github.com/bpfprologue/bpfprologue/internal/whose"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
@@ -48,7 +50,7 @@ func objectFlags(cmd *cobra.Command, o *objectOptions) {
 // runObject loads an object file, attaches its programs at their definitions, prints the hits for which
 // they return something else than 0, and in the end their maps.
 func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []string) (err error) {
-	report, err := choose("samples", o.samples, []string{"all", "none"}, []bool{true, false})
+	report, err := usage.Choose("samples", o.samples, []string{"all", "none"}, []bool{true, false})
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
-	if s.exec, err = procfile.Path(o.who.pid, s.exec); err != nil {
+	if s.exec, err = procfile.Path(o.who.PID(), s.exec); err != nil {
 		return err
 	}
 	find := s.finder(ctx, about, o.force, &o.who)
@@ -85,7 +87,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 		if o.Stack, err = stacksOf(o.stack, false); err != nil {
 			return err
 		}
-		o.PID = o.who.pid
+		o.PID = o.who.PID()
 		if sampler, err = tracer.OpenSampler(o.Options); err != nil {
 			return err
 		}
@@ -107,7 +109,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	for _, name := range slices.Sorted(maps.Keys(expanded.Definitions)) {
 		plans = append(plans, expanded.Definitions[name].Plan)
 	}
-	if err := o.who.checkSites(plans); err != nil {
+	if err := o.who.CheckSites(plans); err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
 	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
@@ -118,7 +120,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	// If another program is attached, it is no error that one is not. It is said below.
 	ending := endprobes.New(ctx)
 	defer func() { err = errors.Join(err, ending.Finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.End, Progress: screen.Counting("attaching"), None: len(c.Definitions) > 1})
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.PID(), End: ending.End, Progress: screen.Counting("attaching"), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
@@ -156,7 +158,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 // finder returns a function that opens the image of a definition, each once.
 // Paths are those of the process that is traced, if it is one.
 func (s *settings) finder(
-	ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *target,
+	ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *whose.Target,
 ) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
@@ -169,16 +171,16 @@ func (s *settings) finder(
 		if !known {
 			var err error
 			own := def.Options
-			if own.Exec, err = procfile.Path(who.pid, own.Exec); err != nil {
+			if own.Exec, err = procfile.Path(who.PID(), own.Exec); err != nil {
 				return instances.Subject{}, err
 			}
-			if x.subject, x.running, err = s.located(own, force, false, who.pids); err != nil {
+			if x.subject, x.running, err = s.located(own, force, false, who.PIDs); err != nil {
 				return instances.Subject{}, err
 			}
 			about[x.img] = x.subject
 			subjects[key] = x
 		}
-		if err := who.countFirst(ctx, parts{{x: x.subject, defs: []*probe.Definition{def}}}); err != nil {
+		if err := who.CountFirst(ctx, []whose.Definitions{{Image: x.img, Filter: x.options.Filter, All: []*probe.Definition{def}}}); err != nil {
 			return instances.Subject{}, err
 		}
 		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil

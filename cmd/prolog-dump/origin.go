@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -166,7 +167,7 @@ func (s *settings) modulePath(name string) (string, error) {
 func withAdvice(err error, advice string) error {
 	var none *kernelfiles.NotFoundError
 	if errors.As(err, &none) {
-		return &advisedError{err, advice}
+		return usage.Advise(err, advice)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/packs"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/pack"
 )
 
@@ -53,7 +54,7 @@ server to the commands that need packs.`,
 				return err
 			}
 			if path != "" && dir != "" {
-				return usagef("-o names a file, and --out-dir a directory for it: one is enough")
+				return usage.Errorf("-o names a file, and --out-dir a directory for it: one is enough")
 			}
 			return buffered(cmd, func(w io.Writer) error { return s.writePack(cmd.Context(), w, image, names, path, dir, noTypes, stats) })
 		},
@@ -108,7 +109,7 @@ func packArchiveCommand(s *settings) *cobra.Command {
 // replace writes a file that takes the place of another when it is whole.
 func replace(verb, path string, write func(w io.Writer) error) error {
 	if path == "" {
-		return usagef("%s writes to a file: -o names it", verb)
+		return usage.Errorf("%s writes to a file: -o names it", verb)
 	}
 	o, err := outfile.Create(path, false)
 	if err != nil {

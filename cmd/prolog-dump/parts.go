@@ -16,6 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
+	"github.com/bpfprologue/bpfprologue/internal/whose"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
@@ -91,11 +93,11 @@ func (s *settings) group(texts []string) ([]named, error) {
 		case at >= 0:
 			out[i], used[at] = s.named[at], true
 		case len(s.named) > 0:
-			return nil, usagef("%q: with several images definitions belong to the one before them, and there is none", text)
+			return nil, usage.Errorf("%q: with several images definitions belong to the one before them, and there is none", text)
 		}
 	}
 	if k := slices.Index(used, false); k >= 0 && len(texts) > 0 {
-		return nil, usagef("%v: there is no definition after it: with several images definitions belong to the one before them", s.named[k])
+		return nil, usage.Errorf("%v: there is no definition after it: with several images definitions belong to the one before them", s.named[k])
 	}
 	return out, nil
 }
@@ -108,7 +110,7 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	}
 	images, err := s.group(texts)
 	if err == nil {
-		err = o.who.findGroups()
+		err = o.who.FindGroups()
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	for i, t := range texts {
 		def, err := s.parse(t)
 		if err == nil {
-			err = o.who.restrict(def)
+			err = o.who.Restrict(def)
 		}
 		if err != nil {
 			return nil, err
@@ -133,7 +135,7 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 		}
 		defs[at] = append(defs[at], def)
 	}
-	pids, err := o.who.processes()
+	pids, err := o.who.Processes()
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +154,15 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 			out = append(out, p)
 		}
 	}
-	if err := o.who.options(&o.Options, words); err != nil {
+	if err := o.who.Options(&o.Options, words); err != nil {
 		return nil, err
 	}
 	o.Progress = screen.Counting("attaching")
-	return out, o.who.countFirst(ctx, out)
+	var all []whose.Definitions
+	for _, p := range out {
+		all = append(all, whose.Definitions{Image: p.x.img, Filter: p.x.options.Filter, All: p.defs})
+	}
+	return out, o.who.CountFirst(ctx, all)
 }
 
 // files returns the paths of the programs or libraries that are meant: with "" it is no such file. Several processes, of several containers,
@@ -182,7 +188,7 @@ func (s *settings) part(defs []*probe.Definition, sleep bool, o *traceOptions) (
 		own.Exec = "" // which that is
 	}
 	// Found first: for another kernel all answers would be wrong.
-	if p.x, p.running, err = s.located(own, o.force, sleep, o.who.pids); err != nil {
+	if p.x, p.running, err = s.located(own, o.force, sleep, o.who.PIDs); err != nil {
 		return nil, err
 	}
 	x, at := p.x, p.running.Target()
@@ -219,7 +225,7 @@ func (all parts) plan(ctx context.Context, o *traceOptions) (err error) {
 			p.spans, p.plans = append(p.spans, span), append(p.plans, span.Begin, span.End)
 		}
 	}
-	return o.who.checkSites(all.plans())
+	return o.who.CheckSites(all.plans())
 }
 
 // plans returns all plans.
@@ -323,4 +329,15 @@ func (all parts) names() *stacks.Names {
 		}
 	}
 	return stacks.New(o)
+}
+
+// files returns the paths of what runs; "" is a kernel's, or a module's.
+func (all parts) files() []string {
+	out := make([]string, len(all))
+	for i, p := range all {
+		if !p.x.kernel {
+			out[i] = p.x.path
+		}
+	}
+	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/selected"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -41,7 +42,7 @@ func (s *settings) alsoThere(err error) error {
 	if s.notThere == nil || !errors.As(err, &missing) {
 		return err
 	}
-	return &advisedError{err, fmt.Sprintf("and %v", s.notThere)}
+	return usage.Advise(err, fmt.Sprintf("and %v", s.notThere))
 }
 
 // hasAny reports whether a program has a function, or a file of source lines, that a definition names, or is meant without it: kernels

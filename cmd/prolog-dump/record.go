@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
 
@@ -27,7 +28,7 @@ the lines that trace would have printed. That needs neither the image nor privil
 		Example: `  prolog-dump -x ./server record -o server.hits 'walk n->name:string i' -- ./server
   prolog-dump trace -i server.hits`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, command, err := o.who.words(cmd, args)
+			args, command, err := o.who.Words(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ func (s *settings) replay(out io.Writer, path string, o *traceOptions) (err erro
 		return err
 	}
 	if o.clock == "wall" {
-		return usagef("--time wall: a recording has times since the machine started")
+		return usage.Errorf("--time wall: a recording has times since the machine started")
 	}
 	show, end := hits.Printer(w, form)
 	defer func() {

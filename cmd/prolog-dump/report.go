@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
@@ -46,7 +47,7 @@ the table and the marks are of at most 4000, chosen at random.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.output == "" && screen.StdoutTerminal() {
-				return usagef("a report is a page for a browser: -o FILE names the file")
+				return usage.Errorf("a report is a page for a browser: -o FILE names the file")
 			}
 			if input != "" {
 				return reportRecording(cmd, input)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -163,17 +163,6 @@ func (s *settings) show(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// choose returns the value that a flag names; the error lists the names.
-func choose[T any](flag, value string, names []string, values []T) (T, error) {
-	for i, n := range names {
-		if n == value {
-			return values[i], nil
-		}
-	}
-	var zero T
-	return zero, usagef("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
-}
-
 // withPlan makes the plan of a definition, and calls f with its subject, the plan
 // and a buffered standard output.
 func (s *settings) withPlan(cmd *cobra.Command, text string, f func(*subject, *plan.Plan, io.Writer) error) error {
@@ -212,7 +201,7 @@ func (s *settings) parse(text string) (*probe.Definition, error) {
 	case "pass":
 		text = "ifmissing=pass; " + text
 	default:
-		_, err := choose("if-missing", s.ifMissing, ifMissingNames, []bool{false, true})
+		_, err := usage.Choose("if-missing", s.ifMissing, ifMissingNames, []bool{false, true})
 		return nil, err
 	}
 	def, err := probe.Parse(text)
@@ -277,23 +266,23 @@ func (x *subject) running(force, sleep bool) (*instances.Running, error) {
 
 // options returns the options of plans that flags set.
 func (s *settings) options(kernel bool) (o plan.Options, err error) {
-	if o.Missing, err = choose("missing", s.missing, missingNames, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
+	if o.Missing, err = usage.Choose("missing", s.missing, missingNames, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
 		return o, err
 	}
-	if o.Doubt, err = choose("doubt", cmp.Or(s.doubt, "missing"), doubtNames, []plan.Doubt{plan.DoubtMissing, plan.DoubtMark, plan.DoubtKeep}); err != nil {
+	if o.Doubt, err = usage.Choose("doubt", cmp.Or(s.doubt, "missing"), doubtNames, []plan.Doubt{plan.DoubtMissing, plan.DoubtMark, plan.DoubtKeep}); err != nil {
 		return o, err
 	}
-	if o.EntryOnly, err = choose("ways", s.ways, waysNames, []bool{false, true}); err != nil {
+	if o.EntryOnly, err = usage.Choose("ways", s.ways, waysNames, []bool{false, true}); err != nil {
 		return o, err
 	}
 	auto := prologue.ReadUser
 	if kernel {
 		auto = prologue.ReadKernel
 	}
-	if o.Target.Reads, err = choose("reads", s.reads, readsNames, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast, prologue.ReadSleep}); err != nil {
+	if o.Target.Reads, err = usage.Choose("reads", s.reads, readsNames, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast, prologue.ReadSleep}); err != nil {
 		return o, err
 	}
-	if o.Convention, err = choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
+	if o.Convention, err = usage.Choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
 		return o, err
 	}
 	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {

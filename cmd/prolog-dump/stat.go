@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -62,7 +63,7 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
   prolog-dump -x ./server stat --span 'walk i' --if '$duration > 1ms && $retval != 0'
   prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, command, err := o.who.words(cmd, args)
+			args, command, err := o.who.Words(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
@@ -76,13 +77,13 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 				return err
 			}
 			if err := hits.CheckSort(what.sort, &what.SummaryOptions); err != nil {
-				return usagef("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			if (s.format == "folded" || s.format == "pprof") && !slices.Contains(what.By, "stack") {
 				return fmt.Errorf("--format %s needs --by stack", s.format)
 			}
 			if s.format == "pprof" && (what.interval > 0 || s.file == nil) {
-				return usagef("--format pprof is one profile, in a file: -o FILE, without --interval")
+				return usage.Errorf("--format pprof is one profile, in a file: -o FILE, without --interval")
 			}
 			return s.stat(cmd, args, command, &what, &o)
 		},
@@ -102,7 +103,7 @@ It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 	f.BoolVar(&o.span, "span", false, "whole runs of functions: --sum, --hist and --linear know $duration, and take it without a name of an argument")
 	stackFlag(cmd, &o.stack)
 	limitFlags(cmd, &o.Options)
-	o.who.flags(cmd)
+	targetFlags(cmd, &o.who)
 	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
 	return cmd
 }
@@ -167,7 +168,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 		c.Out = s.file // which no terminal shows
 	}
 	c.Summaries, err = parts.summaries(ctx, what, o)
-	if o.who.fallBack(&o.Options, command, err) {
+	if o.who.FallBack(&o.Options, command, err) {
 		c.Summaries, err = parts.summaries(ctx, what, o)
 	}
 	if err != nil {
@@ -180,8 +181,8 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 			return err
 		}
 	}
-	onlooker := lookOn(parts, command, &o.who)
-	defer func() { err = errors.Join(err, onlooker.close()) }()
+	onlooker := o.who.LookOn(parts.files(), command)
+	defer func() { err = errors.Join(err, onlooker.Close()) }()
 	counting, stop, child, err := s.start(ctx, &o.who, command)
 	if err != nil {
 		return err
@@ -196,7 +197,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	}
 	not, err := c.Unreported()
 	if len(last) == 0 {
-		onlooker.nothing(s, &not, child.Ended())
+		onlooker.Nothing(s.reports(), &not, child.Ended())
 		not.Without = 0 // that is said
 	}
 	hits.PrintUncounted(s.reports(), &not, o.span, o.Sample)

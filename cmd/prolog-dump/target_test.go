@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -197,22 +196,5 @@ func TestTargets(t *testing.T) {
 	}
 	if got, _ := who(hits.String()); got != "1" {
 		t.Errorf("a process: %s", got)
-	}
-}
-
-// TestEndedProcess: a process that ends before it is waited for has ended, which is no error.
-func TestEndedProcess(t *testing.T) {
-	c := exec.Command("true")
-	if err := c.Run(); err != nil {
-		t.Fatal(err)
-	}
-	h := target{pids: []int{c.Process.Pid}}
-	ctx, stop, err := h.bounded(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	if ctx.Err() == nil {
-		t.Error("it is still traced")
 	}
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
+	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
+	"github.com/bpfprologue/bpfprologue/internal/whose"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/recording"
@@ -63,24 +66,24 @@ variables, by their types. --set sets those before.`,
   sudo prolog-dump trace -x ./server 'walk i' -k vmlinux 'tcp_sendmsg size' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, command, err := o.who.words(cmd, args)
+			args, command, err := o.who.Words(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
 			switch {
 			case exportTo != "" && (input != "" || object.object != "" || s.format != "text" || o.line != ""):
-				return usagef("--otlp is for hits as they come: it goes with none of -i, --object, --format and --line")
+				return usage.Errorf("--otlp is for hits as they come: it goes with none of -i, --object, --format and --line")
 			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
 				return errors.New("-i prints a recording: there is nothing to attach or to run")
 			case input != "":
 				if other := otherFlag(cmd, "input", "format", "output", "color", "quiet", "verbose", "time", "line"); other != "" {
-					return usagef("-i prints a recording as it is: --%s is for tracing", other)
+					return usage.Errorf("-i prints a recording as it is: --%s is for tracing", other)
 				}
 				return s.replay(cmd.OutOrStdout(), input, &o)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
-			case object.object != "" && !o.who.simple():
-				return usagef("--object takes one --pid, and no --comm, --uid, --cgroup, --container or --pod")
+			case object.object != "" && !o.who.Simple():
+				return usage.Errorf("--object takes one --pid, and no --comm, --uid, --cgroup, --container or --pod")
 			case object.object != "":
 				object.traceOptions = o
 				return s.runObject(cmd, &object, command)
@@ -123,7 +126,7 @@ type traceOptions struct {
 	stack       string
 	clock, line string // of trace
 	shown       bool   // hits are shown with their values, not counted
-	who         target
+	who         whose.Target
 }
 
 // traceFlags are the flags of trace and record.
@@ -131,8 +134,8 @@ func traceFlags(cmd *cobra.Command, o *traceOptions) {
 	f := cmd.Flags()
 	f.BoolVar(&o.span, "span", false, "whole runs of functions, with results and durations")
 	stackFlag(cmd, &o.stack)
-	o.who.flags(cmd)
-	f.IntVar(&o.who.maxHits, "max-hits", 0, "end after so many hits")
+	targetFlags(cmd, &o.who)
+	f.IntVar(&o.who.MaxHits, "max-hits", 0, "end after so many hits")
 	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
 	limitFlags(cmd, &o.Options)
 	f.IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
@@ -162,11 +165,11 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	}
 	if sink.line != nil {
 		if err := sink.line.Check(argumentsOf(parts.plans())); err != nil {
-			return usagef("--line: %w", err)
+			return usage.Errorf("--line: %w", err)
 		}
 	}
 	sessions, err := parts.open(ctx, o)
-	if o.who.fallBack(&o.Options, words, err) {
+	if o.who.FallBack(&o.Options, words, err) {
 		sessions, err = parts.open(ctx, o)
 	}
 	if err != nil {
@@ -213,7 +216,7 @@ func (s *settings) form(o *traceOptions) (*hits.Form, error) {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil { // what bpf_ktime_get_ns returns
 		return nil, err
 	}
-	name, err := choose("time", o.clock, hits.Clocks, hits.Clocks)
+	name, err := usage.Choose("time", o.clock, hits.Clocks, hits.Clocks)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +225,7 @@ func (s *settings) form(o *traceOptions) (*hits.Form, error) {
 		return f, nil
 	}
 	if s.format != "text" {
-		return nil, usagef("--line is for --format text")
+		return nil, usage.Errorf("--line is for --format text")
 	}
 	f.Line, err = hits.NewLine(o.line)
 	return f, err
@@ -250,7 +253,11 @@ func (s *settings) located(o probe.Options, force, sleep bool, pids []int) (x *s
 		return nil, nil, err
 	}
 	if !x.kernel {
-		if err := s.checkMapped(pids, x.path, force); err != nil {
+		notes, err := procfile.Check(pids, x.path, force)
+		for _, n := range notes {
+			s.warnOnce(n)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -275,8 +282,8 @@ func (s *settings) reportPart(p *part, attached []*instances.Attachment) error {
 }
 
 // start starts the command, if there is one. The context that it returns ends with the command, or when another bound is reached.
-func (s *settings) start(ctx context.Context, who *target, words []string) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
-	if tracing, stop, err = who.bounded(ctx); err != nil {
+func (s *settings) start(ctx context.Context, who *whose.Target, words []string) (tracing context.Context, stop context.CancelFunc, child *launch.Command, err error) {
+	if tracing, stop, err = who.Bounded(ctx); err != nil {
 		return nil, nil, nil, err
 	}
 	if tracing, child, err = launch.Start(tracing, words); err != nil {
@@ -301,14 +308,14 @@ var errEnough = errors.New("as many hits as were wanted")
 
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
-func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Session, words []string, who *target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
+func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Session, words []string, who *whose.Target, show func(*tracer.Hit) error) (child *launch.Command, totals recording.Totals, err error) {
 	for i, p := range parts {
 		if err := s.reportPart(p, sessions[i].Attachments); err != nil {
 			return nil, totals, err
 		}
 	}
-	onlooker := lookOn(parts, words, who)
-	defer func() { err = errors.Join(err, onlooker.close()) }()
+	onlooker := who.LookOn(parts.files(), words)
+	defer func() { err = errors.Join(err, onlooker.Close()) }()
 	tracing, stop, child, err := s.start(ctx, who, words)
 	if err != nil {
 		return nil, totals, err
@@ -330,7 +337,7 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 		for i := range h.Results {
 			elsewhere = elsewhere || hits.OfOther(h.Results[i].Argument)
 		}
-		if err := show(h); err != nil || seen != who.maxHits {
+		if err := show(h); err != nil || seen != who.MaxHits {
 			return err
 		}
 		return errEnough
@@ -346,7 +353,7 @@ func (s *settings) run(ctx context.Context, parts parts, sessions []*tracer.Sess
 	}
 	hits.PrintTotals(s.reports(), seen, &totals)
 	if seen == 0 {
-		onlooker.nothing(s, &not, child.Ended())
+		onlooker.Nothing(s.reports(), &not, child.Ended())
 	}
 	if unread > 0 {
 		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), hits.WhyUnread(parts[0].plans[0].Target))

@@ -13,23 +13,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
-
-// usageError is an error of the command line: the tool was not asked a question that it knows. Its exit status is exitUsage.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// usagef returns a usageError.
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // usages makes errors of arguments and of required flags usage errors, for a command and all below it.
 func usages(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return &usageError{fmt.Errorf("%s: %w; usage: %s", verbName(cmd), err, cmd.UseLine())}
+				return &usage.Error{Err: fmt.Errorf("%s: %w; usage: %s", verbName(cmd), err, cmd.UseLine())}
 			}
 			return nil
 		}
@@ -54,14 +46,14 @@ func oneDefinition(_ *cobra.Command, args []string) error {
 func (s *settings) imageOf(args []string) (path string, rest []string, err error) {
 	switch {
 	case s.vmlinux != "" && s.exec != "":
-		return "", nil, usagef("-k and -x name two images")
+		return "", nil, usage.Errorf("-k and -x name two images")
 	case s.vmlinux != "":
 		return s.vmlinux, args, nil
 	case s.exec != "":
 		path, err = procfile.Find(0, s.exec)
 		return path, args, err
 	case len(args) == 0:
-		return "", nil, usagef("no image: name it, or use -k or -x")
+		return "", nil, usage.Errorf("no image: name it, or use -k or -x")
 	}
 	return args[0], args[1:], nil
 }
@@ -70,7 +62,7 @@ func (s *settings) imageOf(args []string) (path string, rest []string, err error
 func (s *settings) onlyImageOf(args []string) (path string, err error) {
 	path, rest, err := s.imageOf(args)
 	if err == nil && len(rest) > 0 {
-		err = usagef("%q: the image is already named", rest[0])
+		err = usage.Errorf("%q: the image is already named", rest[0])
 	}
 	return path, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/internal/verify"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -43,7 +44,7 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 				return s.verifyImage(cmd, path)
 			}
 			if err := oneDefinition(cmd, args); err != nil {
-				return &usageError{err}
+				return &usage.Error{Err: err}
 			}
 			return s.withPlan(cmd, args[0], func(_ *subject, p *plan.Plan, w io.Writer) error {
 				return s.verify(cmd, p, w)

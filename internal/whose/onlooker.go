@@ -1,10 +1,10 @@
-package main
+package whose
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -16,22 +16,30 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// onlooker knows what may explain why there was no hit.
-type onlooker struct {
-	parts   parts
+// Onlooker knows what may explain why there was no hit.
+type Onlooker struct {
+	files   []string        // of images, where that is not a kernel's
+	kernel  bool            // an image is a kernel's
 	watcher *mapped.Watcher // nil if what processes map is not known
 	command string
-	who     *target
+	who     *Target
 	began   time.Time
 }
 
-// lookOn begins before a command does, if there is one.
-func lookOn(all parts, words []string, who *target) *onlooker {
-	o := &onlooker{parts: all, who: who, began: time.Now()}
+// LookOn begins before a command does, if there is one. The files are those of images: "" is a kernel's.
+func (h *Target) LookOn(files, words []string) *Onlooker {
+	o := &Onlooker{who: h, began: time.Now()}
 	if len(words) > 0 {
 		o.command = words[0]
 	}
-	if slices.ContainsFunc(all, func(p *part) bool { return !p.x.kernel }) {
+	for _, f := range files {
+		if f == "" {
+			o.kernel = true // where somebody is all the time
+			continue
+		}
+		o.files = append(o.files, f)
+	}
+	if len(o.files) > 0 {
 		if w, err := mapped.Watch(); err == nil {
 			o.watcher = w
 		}
@@ -39,34 +47,31 @@ func lookOn(all parts, words []string, who *target) *onlooker {
 	return o
 }
 
-func (o *onlooker) close() error {
+// Close ends it.
+func (o *Onlooker) Close() error {
 	if o.watcher == nil {
 		return nil
 	}
 	return o.watcher.Close()
 }
 
-// nothing says why there was no hit. ended is whether the command has ended.
-func (o *onlooker) nothing(s *settings, not *tracer.Unreported, ended bool) {
-	n := hits.Nothing{Not: not, Unmapped: true, After: time.Since(o.began)}
-	for _, p := range o.parts {
-		if p.x.kernel {
-			n.File = ""
-			break // where somebody is all the time
+// Nothing prints why there was no hit. ended is whether the command has ended.
+func (o *Onlooker) Nothing(w io.Writer, not *tracer.Unreported, ended bool) {
+	n := hits.Nothing{Not: not, Unmapped: !o.kernel, After: time.Since(o.began)}
+	for _, f := range o.files {
+		n.Unmapped = n.Unmapped && o.unmapped(f)
+		if !o.kernel {
+			n.File = f
 		}
-		n.File = p.x.path
-	}
-	for _, p := range o.parts {
-		n.Unmapped = n.Unmapped && !p.x.kernel && o.unmapped(p.x.path)
 	}
 	if ended {
 		n.Command = o.command
 	}
-	hits.PrintNothing(s.reports(), &n)
+	hits.PrintNothing(w, &n)
 }
 
 // unmapped reports whether it is known that no process which is traced has a file mapped, or had it meanwhile.
-func (o *onlooker) unmapped(path string) bool {
+func (o *Onlooker) unmapped(path string) bool {
 	var st unix.Stat_t
 	if o.watcher == nil || unix.Stat(path, &st) != nil {
 		return false
@@ -76,11 +81,11 @@ func (o *onlooker) unmapped(path string) bool {
 	}
 	var all []string
 	switch {
-	case o.who.pid != 0:
-		for _, pid := range o.who.pids {
+	case o.who.PID() != 0:
+		for _, pid := range o.who.PIDs {
 			all = append(all, strconv.Itoa(pid))
 		}
-	case o.command != "" && !o.who.all: // they have all begun meanwhile
+	case o.command != "" && !o.who.All: // they have all begun meanwhile
 	default:
 		var err error
 		if all, err = filepath.Glob("/proc/[0-9]*"); err != nil {
