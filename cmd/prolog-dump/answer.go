@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/usage"
@@ -36,12 +35,12 @@ func (s *settings) begin(cmd *cobra.Command) error {
 	}
 	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
 	if has("debug-dir") {
-		if err := s.useDebuginfod(cmd.Context()); err != nil {
+		if err := s.UseDebuginfod(cmd.Context()); err != nil {
 			return err
 		}
 	}
 	if has("pack-url") {
-		if err := s.usePackServers(cmd.Context()); err != nil {
+		if err := s.UsePackServers(cmd.Context()); err != nil {
 			return err
 		}
 	}
@@ -96,9 +95,7 @@ func (s *settings) end(done bool) error {
 		errs = append(errs, s.pager.Wait())
 	}
 	if done {
-		for _, img := range s.images {
-			_ = inside.KeepDerived(img) // the next time it is found again
-		}
+		s.Keep()
 	}
 	return errors.Join(errs...)
 }

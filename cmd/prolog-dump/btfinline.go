@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
-	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/heap"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -29,11 +28,11 @@ the instances, and where their parameters are. The exit status is 1 if a paramet
 in another place.`,
 		Example: "  prolog-dump btf-inline ./vmlinux",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			path, err := s.onlyImageOf(args)
+			path, err := s.OnlyImageOf(args)
 			if err != nil {
 				return err
 			}
-			dwarf, err := s.open(path, nil)
+			dwarf, err := s.Open(path, nil)
 			if err != nil {
 				return err
 			}
@@ -49,7 +48,8 @@ in another place.`,
 			if a.Both+a.OnlyBTF == 0 {
 				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", path)
 			}
-			if err := buffered(cmd, func(w io.Writer) error { return s.printAgreement(w, a) }); err != nil {
+			err = buffered(cmd, func(w io.Writer) error { return s.answered(w, a, func() error { return a.Print(w) }) })
+			if err != nil {
 				return err
 			}
 			if a.Other > 0 {
@@ -78,7 +78,7 @@ image has; of a pack that is the running kernel's, and the pack one without type
 adds it to the image, and --btf=IMAGE answers from both.`,
 		Example: "  prolog-dump btf-inline write -o vmlinux.BTF.inline vmlinux",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			image, err := s.onlyImageOf(args)
+			image, err := s.OnlyImageOf(args)
 			if err != nil {
 				return err
 			}
@@ -94,11 +94,11 @@ func (s *settings) writeBTFInline(ctx context.Context, out io.Writer, image, pat
 	if path == "" {
 		return usage.Errorf("btf-inline write writes to a file: -o names it")
 	}
-	img, err := s.open(image, nil)
+	img, err := s.Open(image, nil)
 	if err != nil {
 		return err
 	}
-	collectAt(gcCoverage)
+	heap.At(heap.Coverage)
 	var sum *btfinline.Written
 	err = replace("btf-inline write", path, func(w io.Writer) error {
 		var section []byte
@@ -117,28 +117,4 @@ func (s *settings) writeBTFInline(ctx context.Context, out io.Writer, image, pat
 		terminal.Fprintf(beside(out, path), "%s: %v\n", path, sum)
 		return nil
 	})
-}
-
-func (s *settings) printAgreement(w io.Writer, a *btfinline.Agreement) error {
-	if s.format == "json" {
-		return jsonline.Write(w, a)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range []struct {
-		n    int
-		text string
-	}{
-		{a.Both, "instances in both"}, {a.OnlyBTF, "only in .BTF.inline"}, {a.Only, "only in DWARF"},
-		{a.Same, "parameters of those in both: at the same place"}, {a.Other, "at another place"}, {a.ByBTF, "located only by .BTF.inline"},
-		{a.ByDWARF, "located only by DWARF"}, {a.Neither, "located by neither"},
-	} {
-		terminal.Fprintf(t, "%d\t  %s\n", row.n, row.text)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, d := range a.Different {
-		terminal.Fprintf(w, "%s\n", d)
-	}
-	return nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -11,21 +9,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
+	"github.com/bpfprologue/bpfprologue/internal/origin"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
-
-// userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, which the user has
-// chosen, or bpfprologue in the user's cache directory. It is "" if there is neither.
-func userCache() (dir string, chosen bool) {
-	if dir := os.Getenv("BPFPROLOGUE_CACHE"); dir != "" {
-		return dir, true
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", false
-	}
-	return filepath.Join(dir, "bpfprologue"), false
-}
 
 func cacheCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
@@ -40,7 +26,7 @@ others can write to have no index.`,
 	list := &cobra.Command{
 		Use: "list", Short: "List the kept indexes, the one used last first", Example: "  prolog-dump cache list", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, _ := userCache()
+			dir, _ := origin.CacheDir()
 			list, err := index.ListKept(dir)
 			if err != nil {
 				return err
@@ -52,7 +38,7 @@ others can write to have no index.`,
 	cmd.AddCommand(list, &cobra.Command{
 		Use: "clear", Short: "Remove all kept indexes", Example: "  prolog-dump cache clear", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			dir, _ := userCache()
+			dir, _ := origin.CacheDir()
 			return index.ClearKept(dir)
 		},
 	})

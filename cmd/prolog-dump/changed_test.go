@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/origin"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -15,17 +16,17 @@ func TestChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{noCache: true}
-	if _, err := s.open(path, nil); err != nil {
+	s := settings{Finder: origin.Finder{NoCache: true}}
+	if _, err := s.Open(path, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.unchanged(); err != nil {
+	if err := s.Unchanged(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.unchanged(); !errors.Is(err, dwarfloc.ErrChanged) {
+	if err := s.Unchanged(); !errors.Is(err, dwarfloc.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,24 +1,15 @@
 package main
 
 import (
-	"debug/elf"
-	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/internal/bpfobject"
 	"github.com/bpfprologue/bpfprologue/internal/fleet"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/internal/usage"
-	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 func checkCommand(s *settings) *cobra.Command {
@@ -49,7 +40,7 @@ The exit status is 1 if a definition has less on a kernel than --require says.`,
 			if err != nil {
 				return usage.Errorf("--require %q: %w", require, err)
 			}
-			wants, more, err := s.wanted(args)
+			wants, more, err := fleet.Wanted(args, s.parse)
 			switch {
 			case err != nil:
 				return err
@@ -93,7 +84,7 @@ The exit status is 1 if a definition has less on a kernel than --require says.`,
 
 func (s *settings) check(cmd *cobra.Command, paths []string, wants []fleet.Want) (*fleet.Table, error) {
 	s.missing, s.reads, s.convention = "flag", "auto", "auto"
-	o := fleet.Options{Image: s.imageOptions(nil), Progress: screen.Counting("checking kernels")}
+	o := fleet.Options{Image: s.ImageOptions(nil), Progress: screen.Counting("checking kernels")}
 	var err error
 	if o.Plan, err = s.options(true); err != nil {
 		return nil, err
@@ -103,71 +94,4 @@ func (s *settings) check(cmd *cobra.Command, paths []string, wants []fleet.Want)
 		return nil, err
 	}
 	return fleet.Check(cmd.Context(), sources, wants, o)
-}
-
-// wanted returns the definitions that arguments are, or that are in the object files that they name, and the arguments that name kernels.
-func (s *settings) wanted(args []string) (wants []fleet.Want, kernels []string, err error) {
-	for _, arg := range args {
-		switch {
-		case !namesFile(arg):
-			def, err := s.parse(arg)
-			if err != nil {
-				return nil, nil, err
-			}
-			wants = append(wants, fleet.Want{Definition: def})
-		case isObject(arg):
-			of, err := definitionsIn(arg)
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", arg, err)
-			}
-			wants = append(wants, of...)
-		default:
-			kernels = append(kernels, arg)
-		}
-	}
-	return wants, kernels, nil
-}
-
-// namesFile reports whether an argument of check names a file or directory. Definitions have no slash, hyphen or period without a space,
-// colon or the like beside it, except for names of clones, "tcp_check_oom.isra.0", of which there is no file.
-func namesFile(arg string) bool {
-	if strings.ContainsAny(arg, " \t\n:;@=*?[") || !strings.ContainsAny(arg, "/-.") {
-		return false
-	}
-	_, err := os.Stat(arg)
-	return err == nil || strings.Contains(arg, "/") || slices.Contains([]string{".o", ".pack", ".packs"}, filepath.Ext(arg))
-}
-
-// isObject reports whether a file is an object file of BPF programs, or by its name is to be one.
-func isObject(path string) bool {
-	f, err := elf.Open(path)
-	if err != nil {
-		return strings.HasSuffix(path, ".o")
-	}
-	defer f.Close()
-	return f.Machine == elf.EM_BPF
-}
-
-// definitionsIn returns the definitions of an object file's programs.
-func definitionsIn(path string) (wants []fleet.Want, err error) {
-	d, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	o, err := bpfobject.Read(d)
-	if err != nil {
-		return nil, err
-	}
-	sections := o.Definitions(probe.LooksLikeDefinition)
-	if len(sections) == 0 {
-		return nil, bpfobject.ErrNoDefinition
-	}
-	for _, name := range slices.Sorted(maps.Keys(sections)) {
-		def, err := probe.ParseSection(sections[name])
-		if err != nil {
-			return nil, fmt.Errorf("program %s: %w", name, err)
-		}
-		wants = append(wants, fleet.Want{Definition: def, Program: name})
-	}
-	return wants, nil
 }

@@ -140,14 +140,14 @@ func (s *settings) completeQuoted(cmd *cobra.Command, _ []string, text string) (
 	if def, err := probe.Parse(text); err == nil {
 		o = def.Options
 	}
-	s.silent = true
-	from, err := s.origin(&o)
+	s.Silent = true
+	from, err := s.Origin(&o)
 	// The tool's first word is a verb as likely as a definition: without an image that somebody chose or installed
 	// no functions are proposed for it.
-	if err != nil || from.btf && s.btf == "" && !cmd.HasParent() {
+	if err != nil || from.BTF && s.BTF == "" && !cmd.HasParent() {
 		return nil, directive
 	}
-	img, err := s.openOrigin(&from, nil)
+	img, err := s.OpenFrom(&from, nil)
 	if err != nil {
 		return nil, directive
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/internal/heap"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -29,8 +30,8 @@ gate for a kernel build.`,
 		Example: `  prolog-dump coverage --ways entry ./server
   prolog-dump coverage --ways entry --diff ./server ./server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			collectAt(gcCoverage)
-			path, err := s.onlyImageOf(args)
+			heap.At(heap.Coverage)
+			path, err := s.OnlyImageOf(args)
 			if err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ gate for a kernel build.`,
 }
 
 func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
-	img, err := s.open(path, nil)
+	img, err := s.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bpfprologue/bpfprologue/internal/origin"
 	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
 
@@ -42,10 +43,10 @@ var (
 
 var sharedFlags = []flag{
 	{"vmlinux", func(f *pflag.FlagSet, s *settings) {
-		f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
+		f.StringVarP(&s.Vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
 	}, nil},
 	{"exec", func(f *pflag.FlagSet, s *settings) {
-		f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel; a name, as bash or libc.so.6, is looked for where the shell and the loader do")
+		f.StringVarP(&s.Exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel; a name, as bash or libc.so.6, is looked for where the shell and the loader do")
 	}, nil},
 	{"ways", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")
@@ -78,26 +79,26 @@ var sharedFlags = []flag{
 		f.Var((*texts)(&s.sources), "source", "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	}, nil},
 	{"no-cache", func(f *pflag.FlagSet, s *settings) {
-		f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
+		f.BoolVar(&s.NoCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	}, nil},
 	{"btf", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.btf, "btf", "", "answer from the running kernel's own BTF, as where no debug information of it is found: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
-		f.Lookup("btf").NoOptDefVal = runningBTF
+		f.StringVar(&s.BTF, "btf", "", "answer from the running kernel's own BTF, as where no debug information of it is found: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
+		f.Lookup("btf").NoOptDefVal = origin.RunningBTF
 	}, nil},
 	{"pack-dir", func(f *pflag.FlagSet, s *settings) {
-		f.Var((*texts)(&s.packDirs), "pack-dir", "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
+		f.Var((*texts)(&s.PackDirs), "pack-dir", "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
 	}, nil},
 	{"pack-url", func(f *pflag.FlagSet, s *settings) {
-		f.Var((*texts)(&s.packURLs), "pack-url", "server of packs, as pack write --out-dir lays them out, to ask by build ID for what no directory has, before those of PACK_URLS; may be repeated")
+		f.Var((*texts)(&s.PackURLs), "pack-url", "server of packs, as pack write --out-dir lays them out, to ask by build ID for what no directory has, before those of PACK_URLS; may be repeated")
 	}, nil},
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
-		f.Var((*texts)(&s.debugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
+		f.Var((*texts)(&s.DebugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
 	{"recover", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.recover, "recover", "all", "by what values are looked for that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
+		f.StringVar(&s.Recover, "recover", "all", "by what values are looked for that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
 	}, recoverNames},
 	{"types", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.typesFile, "types", "", "take types that the image does not have, for casts such as (struct request *)$arg1, from this image with debug information")
+		f.StringVar(&s.TypesFile, "types", "", "take types that the image does not have, for casts such as (struct request *)$arg1, from this image with debug information")
 	}, nil},
 	{"sites", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")

@@ -45,7 +45,7 @@ the others.`,
 					at[i] = p.Sites[i].Site
 				}
 				if by := inside.AnsweredBy(x.img); by != "" && by != answers.BySymbols {
-					s.warnOnce(by + " has no local variables: there may be others")
+					s.WarnOnce(by + " has no local variables: there may be others")
 				}
 				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {

@@ -10,13 +10,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
+	"github.com/bpfprologue/bpfprologue/internal/heap"
 	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -61,44 +59,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
 }
 
-// How much the heap may grow, in percent of what is in use, before it is collected. Little is in
-// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 114 MB of its own with 100, and 68 with 20, for
-// a quarter more work; a pack of it 700 MB and 12 s of processor time with 100, and 640 MB and 13 s with 50; all parameters as JSON take 165 MB
-// with 50 and 200 with 100, for a tenth less work.
-const (
-	gcUsual    = 50
-	gcCoverage = 20
-	gcLarge    = 100 // once many sites are printed
-
-	// gcFirst holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
-	// are answered: with gcUsual they were collected from 2 MB on, several times, which took a third of their time. With 200 a question to a
-	// pack about the 76 sites of get_page was collected just before its end.
-	gcFirst = 300
-)
-
-// gcPercent is when the heap is collected after the first time.
-var gcPercent atomic.Int64
-
-// collectAt sets when the heap is collected, unless the user has.
-func collectAt(percent int) {
-	if os.Getenv("GOGC") == "" {
-		gcPercent.Store(int64(percent))
-		debug.SetGCPercent(percent)
-	}
-}
-
-// collectLate sets when the heap is collected for the first time, and after that, unless the user has.
-func collectLate(first, percent int) {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	gcPercent.Store(int64(percent))
-	debug.SetGCPercent(first)
-	runtime.AddCleanup(new([16]uint64), func(p *atomic.Int64) { debug.SetGCPercent(int(p.Load())) }, &gcPercent)
-}
-
 func main() {
-	collectLate(gcFirst, gcUsual)
+	heap.Late()
 	os.Exit(run(os.Args[1:]))
 }
 

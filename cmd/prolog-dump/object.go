@@ -74,7 +74,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
-	if s.exec, err = procfile.Path(o.who.PID(), s.exec); err != nil {
+	if s.Exec, err = procfile.Path(o.who.PID(), s.Exec); err != nil {
 		return err
 	}
 	find := s.finder(ctx, about, o.force, &o.who)

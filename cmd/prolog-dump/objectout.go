@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/origin"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -94,10 +95,10 @@ type packed struct {
 
 // open makes the pack the image.
 func (p *packed) open(s *settings) error {
-	if p.program = s.exec; p.pack == "" {
+	if p.program = s.Exec; p.pack == "" {
 		return nil
 	}
-	if s.vmlinux != "" {
+	if s.Vmlinux != "" {
 		return errors.New("-k and --pack name two images")
 	}
 	img, err := dwarfloc.Open(p.pack, nil)
@@ -106,8 +107,8 @@ func (p *packed) open(s *settings) error {
 	}
 	defer img.Close()
 	kernel, err := place.IsKernel(img)
-	if s.exec = p.pack; kernel {
-		s.exec, s.vmlinux = "", p.pack
+	if s.Exec = p.pack; kernel {
+		s.Exec, s.Vmlinux = "", p.pack
 	}
 	if kernel && p.program != "" {
 		return fmt.Errorf("%s is of a kernel, and -x names a program", p.pack)
@@ -143,7 +144,7 @@ func (p *packed) check(x *subject, program *string) error {
 	}
 	id, err := dwarfloc.BuildID(*program)
 	if err == nil {
-		err = ofPack(p.pack, x.img, *program, id)
+		err = origin.OfPack(p.pack, x.img, *program, id)
 	}
 	return err
 }

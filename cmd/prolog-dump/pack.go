@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/fleet"
+	"github.com/bpfprologue/bpfprologue/internal/heap"
 	"github.com/bpfprologue/bpfprologue/internal/outfile"
 	"github.com/bpfprologue/bpfprologue/internal/packs"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -49,7 +50,7 @@ server to the commands that need packs.`,
   prolog-dump pack write --out-dir packs vmlinux
   prolog-dump pack write -o server.pack -x ./server 'walk*'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			image, names, err := s.imageOf(args)
+			image, names, err := s.ImageOf(args)
 			if err != nil {
 				return err
 			}
@@ -139,7 +140,7 @@ func (p patterns) Literal() (string, bool) {
 }
 
 func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path, dir string, noTypes, stats bool) error {
-	collectAt(gcUsual)
+	heap.At(heap.Usual)
 	po := pack.Options{NoTypes: noTypes}
 	var list patterns
 	for _, n := range names {
@@ -152,7 +153,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if list != nil {
 		po.Match = list
 	}
-	img, err := s.open(image, nil)
+	img, err := s.Open(image, nil)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (f imageFlag) Type() string   { return "string" }
 func (f imageFlag) Set(text string) error {
 	*f.to = text
 	n := named{before: f.args.NArg()}
-	if f.to == &f.s.exec {
+	if f.to == &f.s.Exec {
 		n.exec = text
 	} else {
 		n.vmlinux = text
@@ -74,8 +74,8 @@ func (f imageFlag) Set(text string) error {
 // severalImages makes -x and -k of a verb name the images of the definitions after them.
 func (s *settings) severalImages(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Lookup("exec").Value = imageFlag{s, f, &s.exec}
-	f.Lookup("vmlinux").Value = imageFlag{s, f, &s.vmlinux}
+	f.Lookup("exec").Value = imageFlag{s, f, &s.Exec}
+	f.Lookup("vmlinux").Value = imageFlag{s, f, &s.Vmlinux}
 }
 
 // group returns for each definition which flag names its image: that before it, or the only one.
@@ -140,13 +140,13 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 		return nil, err
 	}
 	for i, k := range keys {
-		s.exec, s.vmlinux = k.exec, k.vmlinux
+		s.Exec, s.Vmlinux = k.exec, k.vmlinux
 		files, err := s.files(ctx, pids, defs[i], words)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range files {
-			s.exec = f
+			s.Exec = f
 			p, err := s.part(defs[i], sleep, o)
 			if err != nil {
 				return nil, err
@@ -168,9 +168,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 // files returns the paths of the programs or libraries that are meant: with "" it is no such file. Several processes, of several containers,
 // can have files of a name that are not the same.
 func (s *settings) files(ctx context.Context, pids []int, defs []*probe.Definition, words []string) ([]string, error) {
-	name := cmp.Or(defs[0].Options.Exec, s.exec)
-	if name == "" && s.vmlinux == "" && s.btf == "" && defs[0].Options.Module == "" {
-		if programs := s.programsOf(ctx, defs, words, pids); len(programs) > 0 {
+	name := cmp.Or(defs[0].Options.Exec, s.Exec)
+	if name == "" && s.Vmlinux == "" && s.BTF == "" && defs[0].Options.Module == "" {
+		if programs := s.ProgramsOf(ctx, defs, words, pids); len(programs) > 0 {
 			return programs, nil
 		}
 	}
@@ -184,7 +184,7 @@ func (s *settings) files(ctx context.Context, pids []int, defs []*probe.Definiti
 func (s *settings) part(defs []*probe.Definition, sleep bool, o *traceOptions) (p *part, err error) {
 	p = &part{defs: defs}
 	own := defs[0].Options
-	if s.exec != "" {
+	if s.Exec != "" {
 		own.Exec = "" // which that is
 	}
 	// Found first: for another kernel all answers would be wrong.

@@ -16,7 +16,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
+	"github.com/bpfprologue/bpfprologue/internal/heap"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
+	"github.com/bpfprologue/bpfprologue/internal/origin"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/usage"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -26,51 +28,24 @@ import (
 
 // settings are the flags that commands share.
 type settings struct {
-	named   []named // the images of flags in their order, for verbs that take several
-	vmlinux string
-	exec    string
-	format  string
-	doubt   string
-	missing string
-	ways    string
-	reads   string
-	filter  string
-	sources []string
+	origin.Finder
+	named []named // the images of flags in their order, for verbs that take several
 
-	btf       string
-	warned    map[string]bool // see warnOnce
-	silent    bool            // nobody reads stderr
-	quiet     bool            // of what it does; errors and warnings are printed
-	verbose   bool            // which sites have probes, and where the arguments are
-	packDirs  []string
-	packURLs  []string
-	fetchPack func(buildID string) (path string, err error) // nil without servers
-	archived  map[string][]byte                             // packs in archives, by what stands for their paths
-	recover   string                                        // by what rules
-	debugDirs []string
-	typesFile string // has types that images do not have
-
-	asksFunctions bool                                          // a definition is of functions, not of statically defined probes
-	findDebug     func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
-
+	// Of plans.
 	condition, ifMissing string
+	ways, missing, doubt string
+	reads, convention    string
+	filter               string
+	sources              []string
+	stringBytes          int
+	move                 bool
 
-	noCache bool
-	sites   bool
-
-	formats map[*cobra.Command][]string // see use
-
-	convention  string
-	stringBytes int
-	explain     bool
-
-	attachable bool
-	cost       bool
-	move       bool
-
-	images []*dwarfloc.Image // that were opened
-
-	notThere error // why the program that runs is not meant but the kernel: it has nothing of what is asked for, or says nothing
+	// Of what is printed.
+	format                           string
+	formats                          map[*cobra.Command][]string // see use
+	quiet                            bool                        // of what it does; errors and warnings are printed
+	verbose                          bool                        // which sites have probes, and where the arguments are
+	sites, explain, attachable, cost bool
 
 	answer
 }
@@ -115,7 +90,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 		ValidArgsFunction: s.completeDefinition,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.begin(cmd) },
 		PersistentPostRunE: func(*cobra.Command, []string) error {
-			return s.unchanged()
+			return s.Unchanged()
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -205,7 +180,7 @@ func (s *settings) parse(text string) (*probe.Definition, error) {
 		return nil, err
 	}
 	def, err := probe.Parse(text)
-	s.asksFunctions = s.asksFunctions || err == nil && def.Point.Provider == ""
+	s.AsksFunctions = s.AsksFunctions || err == nil && def.Point.Provider == ""
 	return def, err
 }
 
@@ -223,30 +198,30 @@ type subject struct {
 
 // subject opens the image that flags and a definition's options name.
 func (s *settings) subject(o *probe.Options) (x *subject, err error) {
-	from, err := s.origin(o)
+	from, err := s.Origin(o)
 	if err != nil {
 		return nil, err
 	}
-	x = &subject{kernel: from.kernel, path: from.path, list: 3}
+	x = &subject{kernel: from.Kernel, path: from.Path, list: 3}
 	if s.attachable || s.verbose {
 		x.list = math.MaxInt
 	}
 	x.sites = s.verbose
-	if x.options, err = s.options(from.kernel); err != nil {
+	if x.options, err = s.options(from.Kernel); err != nil {
 		return nil, err
 	}
-	types := s.typesFile
-	if o.Module != "" && s.vmlinux != "" {
-		if types = s.vmlinux; s.typesFile != "" {
+	types := s.TypesFile
+	if o.Module != "" && s.Vmlinux != "" {
+		if types = s.Vmlinux; s.TypesFile != "" {
 			return nil, errors.New("--types is for other images: a module's types are those of the kernel that -k names")
 		}
 	}
 	if types != "" {
-		if x.types, err = s.open(types, nil); err != nil {
+		if x.types, err = s.Open(types, nil); err != nil {
 			return nil, err
 		}
 	}
-	if x.img, err = s.openOrigin(&from, x.types); err != nil {
+	if x.img, err = s.OpenFrom(&from, x.types); err != nil {
 		return nil, err
 	}
 	if s.move {
@@ -310,7 +285,7 @@ func (s *settings) print(ctx context.Context, w io.Writer, x *subject, def *prob
 		if err != nil {
 			return err
 		}
-		o := listing.Options{Look: s.Look, Brief: s.sites, Explain: s.explain, Predict: predict, CountCauses: s.attachable, CountMethods: s.cost, Large: func() { collectAt(gcLarge) }}
+		o := listing.Options{Look: s.Look, Brief: s.sites, Explain: s.explain, Predict: predict, CountCauses: s.attachable, CountMethods: s.cost, Large: func() { heap.At(heap.Large) }}
 		if s.format == "json" {
 			return listing.JSON(ctx, w, x.img, def, x.options, &o)
 		}

@@ -151,7 +151,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
 	if err := parts.plan(ctx, o); err != nil {
-		return s.alsoThere(err)
+		return s.AlsoThere(err)
 	}
 	names := parts.names()
 	defer func() { err = errors.Join(err, names.Close()) }()

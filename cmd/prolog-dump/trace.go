@@ -161,7 +161,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	defer func() { err = errors.Join(err, ending.Finish()) }()
 	o.End = ending.End
 	if err := parts.plan(ctx, o); err != nil {
-		return s.alsoThere(err)
+		return s.AlsoThere(err)
 	}
 	if sink.line != nil {
 		if err := sink.line.Check(argumentsOf(parts.plans())); err != nil {
@@ -255,7 +255,7 @@ func (s *settings) located(o probe.Options, force, sleep bool, pids []int) (x *s
 	if !x.kernel {
 		notes, err := procfile.Check(pids, x.path, force)
 		for _, n := range notes {
-			s.warnOnce(n)
+			s.WarnOnce(n)
 		}
 		if err != nil {
 			return nil, nil, err

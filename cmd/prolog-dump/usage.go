@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
-	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/usage"
 )
@@ -40,31 +39,6 @@ func oneDefinition(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("%d arguments: a definition is one argument, '%s'", len(args), strings.Join(args, " "))
 	}
 	return nil
-}
-
-// imageOf returns the path of the image that a verb is about: its argument, or what -k or -x names. rest are the other arguments.
-func (s *settings) imageOf(args []string) (path string, rest []string, err error) {
-	switch {
-	case s.vmlinux != "" && s.exec != "":
-		return "", nil, usage.Errorf("-k and -x name two images")
-	case s.vmlinux != "":
-		return s.vmlinux, args, nil
-	case s.exec != "":
-		path, err = procfile.Find(0, s.exec)
-		return path, args, err
-	case len(args) == 0:
-		return "", nil, usage.Errorf("no image: name it, or use -k or -x")
-	}
-	return args[0], args[1:], nil
-}
-
-// onlyImageOf is imageOf for a verb with no other arguments.
-func (s *settings) onlyImageOf(args []string) (path string, err error) {
-	path, rest, err := s.imageOf(args)
-	if err == nil && len(rest) > 0 {
-		err = usage.Errorf("%q: the image is already named", rest[0])
-	}
-	return path, err
 }
 
 // answered prints an answer as one JSON object, or as text.

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -37,7 +35,7 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 				return err
 			}
 			if len(args) == 0 || isFile(args) {
-				path, err := s.onlyImageOf(args)
+				path, err := s.OnlyImageOf(args)
 				if err != nil {
 					return err
 				}
@@ -64,11 +62,11 @@ func isFile(args []string) bool {
 
 // verifyImage loads all of an image's prologues.
 func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
-	img, err := s.open(path, nil)
+	img, err := s.Open(path, nil)
 	if err != nil {
 		return err
 	}
-	if err := checkVerifier(img); err != nil {
+	if err := verify.Native(img); err != nil {
 		return err
 	}
 	o, err := s.options(true)
@@ -96,52 +94,25 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// verdictJSON is one line of verify --format json.
-type verdictJSON struct {
-	Instance int    `json:"instance"`
-	Sites    int    `json:"sites"`
-	Accepted bool   `json:"accepted"`
-	Line     string `json:"line,omitempty"` // the line of the verifier's log with the error
-}
-
-// checkVerifier returns an error for images of other machines: the running kernel's verifier
-// knows only its own struct pt_regs.
-func checkVerifier(img *dwarfloc.Image) error {
-	if a := img.Arch(); a.GOARCH != runtime.GOARCH {
-		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), a.Name, runtime.GOARCH)
-	}
-	return nil
-}
-
 func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
-	if err := checkVerifier(p.Image); err != nil {
+	if err := verify.Native(p.Image); err != nil {
 		return err
 	}
 	rejected := 0
-	for i := range p.Instances {
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
-		in := &p.Instances[i]
-		v := verdictJSON{Instance: i, Sites: len(in.Sites), Accepted: true}
-		err := bpfexec.Verify(bpfexec.CodeOf(in.Prologue, len(p.Sites[in.Sites[0]].Args)))
-		var no *bpfexec.Rejected
-		switch {
-		case errors.As(err, &no):
-			rejected++
-			v.Accepted, v.Line = false, no.Line
-		case err != nil:
-			return fmt.Errorf("instance %d: %w", i, err)
-		}
-		if s.format == "json" {
-			if err := jsonline.Write(w, v); err != nil {
-				return err
-			}
-			continue
-		}
+	err := verify.Plan(cmd.Context(), p, func(v *verify.Verdict) error {
 		if !v.Accepted {
-			terminal.Fprintf(w, "instance %d (%s): rejected: %s\n", i, p.Sites[in.Sites[0]].Site, v.Line)
+			rejected++
 		}
+		switch {
+		case s.format == "json":
+			return jsonline.Write(w, v)
+		case !v.Accepted:
+			terminal.Fprintf(w, "instance %d (%s): rejected: %s\n", v.Instance, p.Sites[p.Instances[v.Instance].Sites[0]].Site, v.Line)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if s.format != "json" {
 		terminal.Fprintf(w, "%s: %s for %s: %d accepted, %d rejected\n", p.Definition,

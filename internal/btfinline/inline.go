@@ -3,9 +3,12 @@ package btfinline
 import (
 	"context"
 	"fmt"
+	"io"
+	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -116,4 +119,26 @@ func whereText(s *dwarfloc.Site, l *loc.Location) string {
 		l = &l.Pieces[0].Loc
 	}
 	return l.Text(s.Image.Arch())
+}
+
+// Print prints it as a table, with the parameters that are in another place.
+func (a *Agreement) Print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range []struct {
+		n    int
+		text string
+	}{
+		{a.Both, "instances in both"}, {a.OnlyBTF, "only in .BTF.inline"}, {a.Only, "only in DWARF"},
+		{a.Same, "parameters of those in both: at the same place"}, {a.Other, "at another place"}, {a.ByBTF, "located only by .BTF.inline"},
+		{a.ByDWARF, "located only by DWARF"}, {a.Neither, "located by neither"},
+	} {
+		terminal.Fprintf(t, "%d\t  %s\n", row.n, row.text)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, d := range a.Different {
+		terminal.Fprintf(w, "%s\n", d)
+	}
+	return nil
 }

@@ -1,10 +1,11 @@
-// Package verify asks the running kernel's verifier about all prologues of an image.
+// Package verify asks the running kernel's verifier about all prologues of an image, and those of a plan.
 package verify
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -57,4 +58,44 @@ func Image(ctx context.Context, img *dwarfloc.Image, o share.Options) (*Verdicts
 	})
 	slices.Sort(v.Rejected)
 	return &v, err
+}
+
+// Verdict is the verifier's result for an instance of a plan.
+type Verdict struct {
+	Instance int    `json:"instance"`
+	Sites    int    `json:"sites"`
+	Accepted bool   `json:"accepted"`
+	Line     string `json:"line,omitempty"` // the line of the verifier's log with the error
+}
+
+// Plan loads each instance of a plan into the running kernel, and calls each with what its verifier says.
+func Plan(ctx context.Context, p *plan.Plan, each func(*Verdict) error) error {
+	for i := range p.Instances {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		in := &p.Instances[i]
+		v := Verdict{Instance: i, Sites: len(in.Sites), Accepted: true}
+		err := bpfexec.Verify(bpfexec.CodeOf(in.Prologue, len(p.Sites[in.Sites[0]].Args)))
+		var no *bpfexec.Rejected
+		switch {
+		case errors.As(err, &no):
+			v.Accepted, v.Line = false, no.Line
+		case err != nil:
+			return fmt.Errorf("instance %d: %w", i, err)
+		}
+		if err := each(&v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Native returns an error for images of other machines: the running kernel's verifier
+// knows only its own struct pt_regs.
+func Native(img *dwarfloc.Image) error {
+	if a := img.Arch(); a.GOARCH != runtime.GOARCH {
+		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), a.Name, runtime.GOARCH)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 )
 
 // allDebugDirs returns the directories with separate debug information: the user's, then the usual one.
-func (s *settings) allDebugDirs() []string { return append(slices.Clip(s.debugDirs), "/usr/lib/debug") }
+func (f *Finder) allDebugDirs() []string { return append(slices.Clip(f.DebugDirs), "/usr/lib/debug") }
 
-// useDebuginfod fetches debug information that is not installed, if the environment names servers.
-func (s *settings) useDebuginfod(ctx context.Context) error {
+// UseDebuginfod fetches debug information that is not installed, if the environment names servers.
+func (f *Finder) UseDebuginfod(ctx context.Context) error {
 	c, err := debuginfod.FromEnvironment()
 	if err != nil || c == nil {
 		return err
@@ -23,29 +23,29 @@ func (s *settings) useDebuginfod(ctx context.Context) error {
 	if screen.OnTerminal() {
 		c.Progress = screen.Progress("downloading", progressbar.OptionShowBytes(true))
 	}
-	s.findDebug = c.Finder(ctx)
+	f.findDebug = c.Finder(ctx)
 	return nil
 }
 
-// usePackServers fetches packs that are not installed, if a flag or the environment names servers.
-func (s *settings) usePackServers(ctx context.Context) error {
-	c, err := debuginfod.PacksFromEnvironment(s.packURLs...)
+// UsePackServers fetches packs that are not installed, if a flag or the environment names servers.
+func (f *Finder) UsePackServers(ctx context.Context) error {
+	c, err := debuginfod.PacksFromEnvironment(f.PackURLs...)
 	if err != nil || c == nil {
 		return err
 	}
 	if screen.OnTerminal() {
 		c.Progress = screen.Progress("downloading", progressbar.OptionShowBytes(true))
 	}
-	s.fetchPack = func(buildID string) (string, error) { return c.Pack(ctx, buildID) }
+	f.fetchPack = func(buildID string) (string, error) { return c.Pack(ctx, buildID) }
 	return nil
 }
 
 // fetch returns the file with a build's debug information from a server. missing is why it is needed.
-func (s *settings) fetch(buildID string, missing error) (string, error) {
-	if s.findDebug == nil || buildID == "" {
+func (f *Finder) fetch(buildID string, missing error) (string, error) {
+	if f.findDebug == nil || buildID == "" {
 		return "", missing
 	}
-	path, err := s.findDebug(buildID)
+	path, err := f.findDebug(buildID)
 	if err != nil {
 		return "", errors.Join(missing, err)
 	}

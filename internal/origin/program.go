@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-// programsOf returns the paths of the programs of a command, or else of processes, of which a function or a line is meant, and otherwise
+// ProgramsOf returns the paths of the programs of a command, or else of processes, of which a function or a line is meant, and otherwise
 // none: the kernel is meant then.
-func (s *settings) programsOf(ctx context.Context, defs []*probe.Definition, command []string, pids []int) []string {
+func (f *Finder) ProgramsOf(ctx context.Context, defs []*probe.Definition, command []string, pids []int) []string {
 	if len(command) > 0 {
 		path, err := exec.LookPath(command[0]) // as launch.Start: a file of that name here does not run
-		if err != nil || !s.hasAny(ctx, path, defs) {
+		if err != nil || !f.hasAny(ctx, path, defs) {
 			return nil
 		}
 		return []string{path}
@@ -29,33 +29,33 @@ func (s *settings) programsOf(ctx context.Context, defs []*probe.Definition, com
 	var out []string
 	for _, pid := range pids {
 		path := fmt.Sprintf("/proc/%d/exe", pid)
-		if !slices.ContainsFunc(out, func(other string) bool { return procfile.Same(other, path) }) && s.hasAny(ctx, path, defs) {
+		if !slices.ContainsFunc(out, func(other string) bool { return procfile.Same(other, path) }) && f.hasAny(ctx, path, defs) {
 			out = append(out, path)
 		}
 	}
 	return out
 }
 
-// alsoThere adds to the error for a function that the kernel does not have why it is not one of the program.
-func (s *settings) alsoThere(err error) error {
+// AlsoThere adds to the error for a function that the kernel does not have why it is not one of the program.
+func (f *Finder) AlsoThere(err error) error {
 	var missing *sites.NotFoundError
-	if s.notThere == nil || !errors.As(err, &missing) {
+	if f.notThere == nil || !errors.As(err, &missing) {
 		return err
 	}
-	return usage.Advise(err, fmt.Sprintf("and %v", s.notThere))
+	return usage.Advise(err, fmt.Sprintf("and %v", f.notThere))
 }
 
 // hasAny reports whether a program has a function, or a file of source lines, that a definition names, or is meant without it: kernels
 // have no statically defined probes.
-func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
+func (f *Finder) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
 	if slices.ContainsFunc(defs, func(def *probe.Definition) bool { return def.Point.Provider != "" }) {
 		return true
 	}
-	o := s.imageOptions(nil)
+	o := f.ImageOptions(nil)
 	o.Symbols = true
 	img, err := dwarfloc.Open(path, &o)
 	if err != nil {
-		s.notThere = err
+		f.notThere = err
 		return false
 	}
 	defer img.Close()
@@ -74,7 +74,7 @@ func (s *settings) hasAny(ctx context.Context, path string, defs []*probe.Defini
 		}
 		list, err := sites.List(ctx, img, sel)
 		if missing := (*sites.NotFoundError)(nil); errors.As(err, &missing) {
-			s.notThere = err
+			f.notThere = err
 		}
 		return err == nil && list.Len() > 0
 	})

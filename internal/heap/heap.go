@@ -1,0 +1,45 @@
+// Package heap says when the tool's heap is collected.
+package heap
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// How much the heap may grow, in percent of what is in use, before it is collected. Little is in
+// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 114 MB of its own with 100, and 68 with 20, for
+// a quarter more work; a pack of it 700 MB and 12 s of processor time with 100, and 640 MB and 13 s with 50; all parameters as JSON take 165 MB
+// with 50 and 200 with 100, for a tenth less work.
+const (
+	Usual    = 50
+	Coverage = 20
+	Large    = 100 // once many sites are printed
+
+	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
+	// are answered: with Usual they were collected from 2 MB on, several times, which took a third of their time. With 200 a question to a
+	// pack about the 76 sites of get_page was collected just before its end.
+	first = 300
+)
+
+// percent is when the heap is collected after the first time.
+var percent atomic.Int64
+
+// At sets when the heap is collected, unless the user has.
+func At(n int) {
+	if os.Getenv("GOGC") == "" {
+		percent.Store(int64(n))
+		debug.SetGCPercent(n)
+	}
+}
+
+// Late lets the heap be collected late for the first time, and then as usual, unless the user has set when.
+func Late() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	percent.Store(Usual)
+	debug.SetGCPercent(first)
+	runtime.AddCleanup(new([16]uint64), func(p *atomic.Int64) { debug.SetGCPercent(int(p.Load())) }, &percent)
+}
