@@ -43,7 +43,7 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 // SVG returns the image. Lines longer than columns are cut, with a mark.
 func SVG(title string, columns int, steps []Step) string {
 	var b strings.Builder
-	at, row := 0.5, 0
+	at, row := 0.0, 0 // what is there first is seen at once: an empty picture looks as one that failed
 	put := func(class, text, animation string) {
 		if n := utf8.RuneCountInString(text); n > columns {
 			text = string([]rune(text)[:columns-1]) + "…"
