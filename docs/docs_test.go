@@ -19,6 +19,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
 const (
@@ -287,5 +291,24 @@ func TestGrammar(t *testing.T) {
 	guide, _, _ = strings.Cut(guide, "\n```")
 	if comment == "" || comment != guide {
 		t.Errorf("the guide has\n%s\nand the package\n%s", guide, comment)
+	}
+}
+
+// TestFormats: the versions and parts of packs and kept indexes are those that the code writes.
+func TestFormats(t *testing.T) {
+	text := pages(t)["docs/packs.md"]
+	if want := fmt.Sprintf("| version, %d, of a kept index %d;", packfile.Version, index.KeptKind.Version); !strings.Contains(text, want) {
+		t.Errorf("packs.md does not have %q", want)
+	}
+	for _, kind := range []sealed.Kind{packfile.Kind, index.KeptKind} {
+		at := 0
+		for _, part := range kind.Parts {
+			i := strings.Index(text[at:], "\n| "+part+" |")
+			if i < 0 {
+				t.Errorf("packs.md does not have the part %q of %s, or not in its place", part, kind.Section)
+				continue
+			}
+			at += i
+		}
 	}
 }

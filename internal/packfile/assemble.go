@@ -45,7 +45,7 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	}
 	// What the parts were made of is given back: compressing them takes memory too.
 	*e.w, *e = Writer{}, encoder{}
-	b := kind.Assemble(head[sealed.AtFacts:], data)
+	b := Kind.Assemble(head[sealed.AtFacts:], data)
 	Seal(b, 0, 0, 0, uint64(len(b)))
 	return b
 }

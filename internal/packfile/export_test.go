@@ -10,7 +10,7 @@ func Reseal(d []byte) bool {
 	if len(d) < sealed.HeaderSize {
 		return false
 	}
-	kind.Reseal(d)
+	Kind.Reseal(d)
 	Seal(d, 0, 0, 0, uint64(len(d)))
 	return true
 }
@@ -29,7 +29,7 @@ func Unpacked(d []byte) ([]byte, error) {
 		}
 		parts[i] = sealed.Data{Bytes: b, Records: p.N}
 	}
-	plain := kind
+	plain := Kind
 	plain.Mapped = true
 	return plain.Assemble(f.own.Header()[sealed.AtFacts:sealed.AtParts], parts), nil
 }

@@ -30,8 +30,8 @@ const (
 	numParts
 )
 
-// kind is what package sealed knows of packs.
-var kind = sealed.Kind{
+// Kind is what package sealed knows of packs.
+var Kind = sealed.Kind{
 	Magic: "bpfpack\n", Version: Version, Section: Section, What: "the pack", Damaged: ErrDamaged,
 	Parts: []string{
 		"names of functions", "other texts", "functions' names", "functions and calls", "types of parameters", "parameters", "lists of parameters",

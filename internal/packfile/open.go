@@ -50,7 +50,7 @@ type Part struct {
 
 // Open opens the contents of a section. Nothing is read but its header; data must not change. Errors give path.
 func Open(data []byte, path string) (*File, error) {
-	own, err := kind.Open(data, path)
+	own, err := Kind.Open(data, path)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +76,12 @@ func Open(data []byte, path string) (*File, error) {
 	}
 	for _, p := range []int{partTypes, partFrames, partResults, partBTFSums} {
 		if x := f.parts[p]; x.To-x.From != 4*x.N {
-			return nil, own.Errorf(x.From, "%s have another size than their number says", kind.Parts[p])
+			return nil, own.Errorf(x.From, "%s have another size than their number says", Kind.Parts[p])
 		}
 	}
 	for p := range numParts {
 		if size := offsetSize(p); size != 0 && groups(f.parts[p].N)*size > f.parts[p].To-f.parts[p].From {
-			return nil, own.Errorf(f.parts[p].From, "%s have no room for their offsets", kind.Parts[p])
+			return nil, own.Errorf(f.parts[p].From, "%s have no room for their offsets", Kind.Parts[p])
 		}
 	}
 	return f, nil
@@ -111,7 +111,7 @@ func (f *File) Parts() []Part {
 	head := f.own.Stored(-1)
 	out := []Part{{Name: "header and pages", Bytes: head, Stored: head}}
 	for i, p := range f.parts {
-		out = append(out, Part{kind.Parts[i], p.To - p.From, f.own.Stored(i)})
+		out = append(out, Part{Kind.Parts[i], p.To - p.From, f.own.Stored(i)})
 	}
 	return out
 }
@@ -120,7 +120,7 @@ func (f *File) Parts() []Part {
 func (f *File) u32(part, i int) (int, error) {
 	p := &f.parts[part]
 	if i < 0 || i >= p.N {
-		return 0, f.own.Errorf(p.From, "number %d of %d %s is asked for", i, p.N, kind.Parts[part])
+		return 0, f.own.Errorf(p.From, "number %d of %d %s is asked for", i, p.N, Kind.Parts[part])
 	}
 	at := p.From + 4*i
 	d, err := f.own.Bytes(at, at+4)
@@ -151,7 +151,7 @@ func (f *File) group(part, g int) (r groupReader, extra int, err error) {
 	p := &f.parts[part]
 	all := groups(p.N)
 	if g < 0 || g >= all {
-		return r, 0, f.own.Errorf(p.From, "group %d of %d of %s is asked for", g, all, kind.Parts[part])
+		return r, 0, f.own.Errorf(p.From, "group %d of %d of %s is asked for", g, all, Kind.Parts[part])
 	}
 	body := p.From + offsetSize(part)*all
 	from, extra, err := f.offset(part, g)
@@ -165,7 +165,7 @@ func (f *File) group(part, g int) (r groupReader, extra int, err error) {
 		}
 	}
 	if from > to || to > p.To-body {
-		return r, 0, f.own.Errorf(p.From+offsetSize(part)*g, "%s are outside their part", kind.Parts[part])
+		return r, 0, f.own.Errorf(p.From+offsetSize(part)*g, "%s are outside their part", Kind.Parts[part])
 	}
 	d, err := f.own.Bytes(body+from, body+to)
 	if err != nil {

@@ -190,7 +190,7 @@ func (s *session) textOf(n uint32) (string, error) {
 		part = partNames
 	}
 	if i >= s.f.parts[part].N {
-		return "", s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, kind.Parts[part])
+		return "", s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, Kind.Parts[part])
 	}
 	r, _, err := s.f.group(part, i/groupSize)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *session) textOf(n uint32) (string, error) {
 // record returns a reader at a record of a part whose records skip passes over.
 func (s *session) record(part, i int, skip func(*groupReader)) (groupReader, error) {
 	if i < 0 || i >= s.f.parts[part].N {
-		return groupReader{}, s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, kind.Parts[part])
+		return groupReader{}, s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, Kind.Parts[part])
 	}
 	r, _, err := s.f.group(part, i/groupSize)
 	if err != nil {
