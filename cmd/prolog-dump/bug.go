@@ -21,9 +21,9 @@ func bugCommand(s *settings) *cobra.Command {
 what this process may do, the image by its build ID, and what --explain says of the
 definition, or the error.
 
-It has no environment, no names of users and machines, no home directories, of URLs no
-more than scheme and host, and nothing of what programs hold in memory. Names of
-functions, variables and source files are in it. Read it before you hand it on.`,
+It leaves out the environment, names of users and machines, home directories, what follows
+the host in URLs, and what programs hold in memory. Names of functions, variables and
+source files are in it. Read it before you hand it on.`,
 		Example: `  prolog-dump bug -o bug.md
   prolog-dump -k vmlinux bug 'get_page page' -o bug.md
   prolog-dump -x ./server bug 'walk n->name:string i'`,

@@ -27,8 +27,8 @@ one with which the definition works: 'kfree_skb_reason|kfree_skb reason'.
 Definitions are those of an object file's programs, as of SEC("func=get_page page"), or
 arguments. Kernels are packs, archives of packs, images with debug information, and
 directories with these; a module is a kernel for the definitions with its module=. They
-are sorted by their release. An argument that has a slash, a hyphen or a period and is the
-name of a file is one: --kernels packs/*.pack is what a shell makes of it.
+are sorted by their release. An argument that has a slash, a hyphen or a period and names
+a file is no definition, so that --kernels packs/*.pack works.
 
 The exit status is 1 if a definition has less on a kernel than --require says.`,
 		Example: `  prolog-dump check filter.bpf.o --kernels all.packs

@@ -82,7 +82,7 @@ var sharedFlags = []flag{
 		f.BoolVar(&s.NoCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	}, nil},
 	{"btf", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.BTF, "btf", "", "answer from the running kernel's own BTF, as where no debug information of it is found: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
+		f.StringVar(&s.BTF, "btf", "", "answer from the running kernel's own BTF, as where there is no debug information: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
 		f.Lookup("btf").NoOptDefVal = origin.RunningBTF
 	}, nil},
 	{"pack-dir", func(f *pflag.FlagSet, s *settings) {
@@ -95,7 +95,7 @@ var sharedFlags = []flag{
 		f.Var((*texts)(&s.DebugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
 	{"recover", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.Recover, "recover", "all", "by what values are looked for that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
+		f.StringVar(&s.Recover, "recover", "all", "how to find values that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
 	}, recoverNames},
 	{"types", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.TypesFile, "types", "", "take types that the image does not have, for casts such as (struct request *)$arg1, from this image with debug information")
@@ -116,7 +116,7 @@ var sharedFlags = []flag{
 		f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	}, nil},
 	{"quiet", func(f *pflag.FlagSet, s *settings) {
-		f.BoolVarP(&s.quiet, "quiet", "q", false, "do not print where probes are and what was counted; errors and warnings are printed")
+		f.BoolVarP(&s.quiet, "quiet", "q", false, "print neither where probes are nor totals; errors and warnings are printed")
 	}, nil},
 	{"verbose", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVarP(&s.verbose, "verbose", "v", false, "list the sites that have probes, with where the arguments are, and all that have none")

@@ -65,14 +65,14 @@ function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
 (%sdt_PROVIDER:NAME). Options may stand before it, as in a BPF section name:
 'exec=/bin/true;func=main argc'.
 
-Anything that is not a command is parsed as a definition, and shown. A function with the
-name of a command must be escaped: '\trace x'. Each definition is one argument: quote it.
+Whatever is not a command is taken for a definition, and shown. A function with the name
+of a command must be escaped: '\trace x'. Each definition is one argument: quote it.
 
 Exit status:
     0    all went well
     1    an error, or the answer of a check is no: verify, check, coverage --diff
     2    a usage error: an unknown command, flag or argument
-    130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
+    130  ended by Ctrl-C, 143 by SIGTERM (trace, stat and record end with 0 then)
 
 trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
 it, 127 if it is not found, and 126 if it cannot be run.`,

@@ -35,26 +35,25 @@ func statCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
 		Short: "Count hits in the kernel: sums and histograms of arguments, by site, task, argument...",
-		Long: `stat counts the hits of definitions in the kernel, so that functions can be looked at
-that run too often for trace. It tells hits apart by what --by lists: site, function,
-caller, stack, comm, pid, tid, or arguments of the definition. With --sum an argument has its
-sum, minimum, mean and maximum, with --hist a histogram by powers of two, with
---linear one with equal steps. An argument that was not fetched at a hit is "?", and is
-not part of sums.
+		Long: `stat counts the hits of definitions in the kernel: it is for functions that run too
+often for trace. It tells hits apart by what --by lists: site, function, caller, stack,
+comm, pid, tid, or arguments of the definition. --sum prints an argument's sum, minimum,
+mean and maximum, --hist a histogram by powers of two, --linear one with equal steps. An
+argument that was not fetched at a hit is "?", and is not part of sums.
 
 With --span whole runs are counted, from where a function begins to where it ends:
 $duration is one more argument, which --sum and --hist have where nothing is named.
 Runs that did not end, or that an exception left, are rows of their own. What the probes
-themselves add to each run is measured, and said.
+themselves add to each run is measured and printed.
 
 With --by stack, --format folded prints what flame graphs are made of: a line for each
 stack, from the outermost function to the innermost, and its hits. --format pprof -o FILE
 writes a profile for go tool pprof, with functions, lines, sums, and other keys as labels.
 
 On a terminal the table is drawn anew each second, with rates. Elsewhere it is printed at
-the end. With --interval what was counted in each is printed, with its rate, or, with
---total, all until then; in the end that is printed in any case. --sort orders the rows.
-It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
+the end. With --interval, what was counted in each interval is printed, with its rate, or
+with --total all until then; all is printed at the end in any case. --sort orders the
+rows. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s

@@ -53,11 +53,13 @@ with its result and its duration; inlined bodies too.
 which whole runs have their durations. --otlp sends hits and runs to what collects
 telemetry.
 
-Each definition is one argument here: quote it. With several images, -x and -k, also a
-kernel and programs, each definition is about the one before it; all hits are one stream. With --object the programs of an
-object file run instead, at the definitions that are their section names: hits for
-which a program returns something else than 0 are printed, and in the end its maps and
-variables, by their types. --set sets those before.`,
+Each definition is one argument: quote it. -x and -k may be repeated, also for programs
+and a kernel together: each definition is about the image before it, and all hits are
+one stream.
+
+With --object the programs of an object file run instead, at the definitions that are
+their section names: hits for which a program returns something else than 0 are printed,
+and at the end its maps and variables, by their types. --set sets these before.`,
 		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
   sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
