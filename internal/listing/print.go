@@ -1,5 +1,5 @@
 // Package listing prints plans: sites with where their arguments are, as text and as lines of JSON, the instances, a summary, and where a
-// plan is attached.
+// plan is attached; and functions, their lines and their variables.
 package listing
 
 import (
