@@ -188,7 +188,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, what *statO
 	}
 	defer stop()
 	if o.Cost != nil {
-		c.Cost = o.Cost[1]
+		c.View.Cost = o.Cost[1]
 	}
 	last, err := c.Show(counting)
 	if err != nil {

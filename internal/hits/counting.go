@@ -17,7 +17,7 @@ import (
 
 // Counting shows what is counted while it is.
 type Counting struct {
-	View      // what is shown of the rows
+	View      View // what is shown of the rows
 	Out       io.Writer
 	Format    string                    // text, json, folded or pprof
 	Summaries []*tracer.Summary         // one for each image
@@ -29,7 +29,7 @@ type Counting struct {
 	before      []tracer.Row
 }
 
-// lookEvery is how often is looked for processes that it has not seen, and firstLook when it looks first: one
+// lookEvery is how often Show looks for processes that it has not seen, and firstLook when it looks first: one
 // may end soon that was there before.
 const (
 	firstLook = 5 * time.Millisecond
@@ -55,7 +55,7 @@ func (c *Counting) Show(ctx context.Context) ([]tracer.Row, error) {
 	// Addresses in a process are known as long as it is there.
 	var looks <-chan time.Time
 	wait := firstLook
-	if slices.Contains(c.Options.By, "stack") || slices.Contains(c.Options.By, "caller") {
+	if slices.Contains(c.View.Options.By, "stack") || slices.Contains(c.View.Options.By, "caller") {
 		looks = time.After(wait)
 	}
 	c.began = time.Now()

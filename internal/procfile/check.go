@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Check notes it of processes that do not map a file, unless another one of them does. If one maps a file that was there before, that is
-// an error unless force is set: it goes on running that one.
+// Check returns notes about processes that do not map a file, unless another one of them does. If one still maps the file that was there
+// before, that is an error unless force is set.
 func Check(pids []int, path string, force bool) (notes []string, err error) {
 	olds := make(map[int]string)
 	for _, pid := range pids {
