@@ -43,7 +43,7 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 // SVG returns the image. Lines longer than columns are cut, with a mark.
 func SVG(title string, columns int, steps []Step) string {
 	var b strings.Builder
-	at, row := 0.0, 0 // what is there first is seen at once: an empty picture looks as one that failed
+	at, row := 0.0, 0
 	put := func(class, text, animation string) {
 		if n := utf8.RuneCountInString(text); n > columns {
 			text = string([]rune(text)[:columns-1]) + "…"
@@ -57,7 +57,11 @@ func SVG(title string, columns int, steps []Step) string {
 	}
 	for _, s := range steps {
 		if s.Note != "" {
-			put("n o", "# "+s.Note, fmt.Sprintf("delay:%.2fs", at))
+			class := "n o"
+			if row == 0 {
+				class = "n" // is there from the beginning: an empty picture looks like one that failed
+			}
+			put(class, "# "+s.Note, fmt.Sprintf("delay:%.2fs", at))
 			at += afterStep
 		}
 		keys := utf8.RuneCountInString(s.Command)

@@ -21,6 +21,9 @@ func TestSVG(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("it shows %q, not %q", got, want)
 	}
+	if !strings.Contains(svg, `<text class="n" `) {
+		t.Error("at first there is nothing to see")
+	}
 	for _, bad := range []string{"<script", "http:", "https:", "@import", "url("} {
 		if strings.Contains(strings.ReplaceAll(svg, "http://www.w3.org/2000/svg", ""), bad) {
 			t.Errorf("%s is in the image", bad)
