@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -232,6 +233,7 @@ func FuzzOpen(f *testing.F) {
 // TestCorruptSections damages each debug section of two images at many places, one
 // at a time. The places come from a fixed seed, so a failure comes again.
 func TestCorruptSections(t *testing.T) {
+	raced.OneGoroutine(t)
 	const seed, tries = 1, 60
 	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf4.elf", "lib-gcc12-O2-dwarf5.elf"} {
 		t.Run(name, func(t *testing.T) {

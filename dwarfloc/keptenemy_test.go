@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -159,6 +160,7 @@ func TestKeptOfSharedImage(t *testing.T) {
 // TestKeptMended: whatever is in a kept index, with a checksum that is right, there is an answer or an
 // error.
 func TestKeptMended(t *testing.T) {
+	raced.OneGoroutine(t)
 	cache := filepath.Join(t.TempDir(), "cache")
 	img := keptImage(t, enemyFixture, Options{CacheDir: cache})
 	want := answersOf(t, img)

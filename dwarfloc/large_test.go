@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -16,6 +17,7 @@ import (
 
 // TestLarge: answers of small files do not take far more memory than the files, whatever they repeat.
 func TestLarge(t *testing.T) {
+	raced.OneGoroutine(t)
 	for name, data := range dwarftest.Large() {
 		img, err := dwarfloc.FromBytes("test", data, nil)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -161,6 +162,7 @@ func (g *signatures) function(n int) {
 // is not known; 22,506 and 8,417 are not described where they are passed. GCC 14 for loong64, which Debian 12 has not, was tried by hand: 4,661
 // arguments and 687 results of 1,200 functions are at the same place.
 func TestPassing(t *testing.T) {
+	raced.OneGoroutine(t)
 	count := 60
 	if text := os.Getenv("PASSING_COUNT"); text != "" {
 		var err error

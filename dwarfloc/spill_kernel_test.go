@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -39,6 +40,7 @@ var spills = map[string]struct {
 }
 
 func TestNotStoredKernel(t *testing.T) {
+	raced.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("reads whole kernel images")
 	}

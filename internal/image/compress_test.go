@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 )
 
 func zstdBytes(d []byte) []byte {
@@ -79,6 +80,7 @@ func TestCompressionErrors(t *testing.T) {
 // TestBombs: files that unpack to far more than debug information does are errors before they take
 // much memory: all sections together, and files that are compressed as a whole.
 func TestBombs(t *testing.T) {
+	raced.OneGoroutine(t)
 	zeros := make([]byte, 64<<20)
 	var gz bytes.Buffer
 	w := gzip.NewWriter(&gz)

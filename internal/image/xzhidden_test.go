@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 )
 
 // xzBlock is a block without contents that asks for a dictionary.
@@ -52,6 +54,7 @@ func TestXZBlocksThatTheIndexHides(t *testing.T) {
 
 // TestXZProgram: what the xz program writes, with any checksum and options, is accepted.
 func TestXZProgram(t *testing.T) {
+	raced.OneGoroutine(t)
 	tool, err := exec.LookPath("xz")
 	if err != nil {
 		t.Skip(err)

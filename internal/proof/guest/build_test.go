@@ -5,11 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 )
 
 // TestBuild: what runs in the guests can be built for machines of 32 bits, whose kernels "make guests" alone fetches.
 func TestBuild(t *testing.T) {
-	if testing.Short() || race {
+	if testing.Short() || raced.On {
 		t.Skip("compiles all of it")
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(t.TempDir(), "init"), "github.com/bpfprologue/bpfprologue/internal/proof/guest/init")

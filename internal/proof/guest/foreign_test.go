@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -69,7 +70,7 @@ func either(all, few uint64) uint64 {
 
 // foreignKernels are those of guest.Foreign to boot.
 func foreignKernels(t *testing.T) (out []*guest.Kernel) {
-	if testing.Short() || race {
+	if testing.Short() || raced.On {
 		t.Skip("boots kernels")
 	}
 	machines := guest.Foreign

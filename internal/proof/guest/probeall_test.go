@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/harm"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -33,7 +34,7 @@ func TestProbeAll(t *testing.T) {
 // kernelsOfPC returns the kernels for amd64.
 func kernelsOfPC(t *testing.T) (out []testKernel) {
 	t.Helper()
-	if testing.Short() || race {
+	if testing.Short() || raced.On {
 		t.Skip("boots kernels, whose emulator the race detector slows down")
 	}
 	m := guest.AMD64

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -120,7 +121,7 @@ func kernels(t *testing.T) (out []testKernel) {
 	if testing.Short() {
 		t.Skip("boots kernels")
 	}
-	if race {
+	if raced.On {
 		t.Skip("the race detector slows the emulator down and does not see the guest: run without -race")
 	}
 	for _, m := range guest.Machines {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package guest_test
-
-const race = false
