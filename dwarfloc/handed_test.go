@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"debug/elf"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -8,16 +9,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
-// handing is a program where outer(flag, p) is inlined 25 times, and in each inner(nr, q) into it. The last body has lost flag and p.
+// handing is a kernel where a function with the parameters flag and tsk is inlined 25 times or more, and in each inner(nr, q) into it. The last body has lost
+// flag and tsk.
 type handing struct {
+	name           string // of the function
+	user           bool   // it is no kernel
+	bodies         int
 	flag, nr, p, q func(i int) any // []byte: expressions; int: constants; nil where debug information has none
 	column         int             // of the call of inner
 	later          uint64          // how many bytes after outer the last inner begins
 	flags          int             // how many parameters are like flag, and are lost in the last body
 	line           func(i int) int // of the call of inner
 }
-
-const handingBodies = 25
 
 func (h *handing) image(t *testing.T) *Image {
 	t.Helper()
@@ -37,12 +40,12 @@ func (h *handing) image(t *testing.T) *Image {
 			at(dw.AttrName, dw.FormString, name), at(dw.AttrInline, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, line),
 		}, Kids: params}
 	}
-	flag, p, nr, q := param("flag", integer), param("p", pointer), param("nr", long), param("q", pointer)
+	flag, p, nr, q := param("flag", integer), param("tsk", pointer), param("nr", long), param("q", pointer)
 	outerParams := []*dwarftest.DIE{flag, p}
 	for range h.flags {
 		outerParams = append(outerParams, param("other", integer))
 	}
-	inner, outer := function("inner", 1, nr, q), function("outer", 9, outerParams...)
+	inner, outer := function("inner", 1, nr, q), function(h.name, 9, outerParams...)
 	kids := []*dwarftest.DIE{integer, long, pointer, inner, outer}
 	is := func(of *dwarftest.DIE, v any) []*dwarftest.DIE {
 		d := &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{at(dw.AttrAbstractOrigin, dw.FormRef4, of)}}
@@ -69,9 +72,9 @@ func (h *handing) image(t *testing.T) *Image {
 		}
 		return d
 	}
-	for i := range handingBodies {
+	for i := range h.bodies {
 		from := dwarftest.TextAddr + uint64(16*i)
-		last, later, line := i == handingBodies-1, uint64(0), 10
+		last, later, line := i == h.bodies-1, uint64(0), 10
 		if h.line != nil {
 			line = h.line(i)
 		}
@@ -97,7 +100,13 @@ func (h *handing) image(t *testing.T) *Image {
 	root.Attrs = append(root.Attrs, at(dw.AttrProducer, dw.FormString, "GNU C17 12.2.0 -O2"), at(dw.AttrHighpc, dw.FormData4, dwarftest.TextSize))
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 4, Root: root})
-	img, err := FromBytes("test", dwarftest.ELF(text, dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev)), nil)
+	mark := dwarftest.Cat(dwarftest.LE32(1), 2, 0, 1, 0, dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0)) // STT_FUNC, local, in section 1
+	if h.user {
+		mark = nil
+	}
+	img, err := FromBytes("test", dwarftest.ELF(text, dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev),
+		dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB, Data: append(make([]byte, 24), mark...), Link: 5},
+		dwarftest.Section{Name: ".strtab", Type: elf.SHT_STRTAB, Data: []byte("\x00_stext\x00")}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +117,8 @@ func (h *handing) image(t *testing.T) *Image {
 func TestHanded(t *testing.T) {
 	few := func(i int) any { return i % 5 }
 	register := func(i int) any { return []byte{0x50 + byte(i%6)} } // DW_OP_reg0 on
-	usual := handing{flag: few, nr: few, p: register, q: register, column: 7}
-	const bodies = handingBodies
+	usual := handing{name: "test_tsk_thread_flag", bodies: 25, flag: few, nr: few, p: register, q: register, column: 7}
+	const bodies = 25
 	for _, c := range []struct {
 		name    string
 		change  func(h *handing)
@@ -147,10 +156,22 @@ func TestHanded(t *testing.T) {
 		{"no column says which call it is", func(h *handing) { h.column = 0 }, "", ""},
 		{"another call of the same function", func(h *handing) { h.line = func(i int) int { return 10 + i/(bodies-1) } }, "", ""},
 		{"another one is lost too", func(h *handing) { h.flags = 1 }, "", "%rax"},
+		{"a function that may pass on something else", func(h *handing) { h.name = "outer" }, "", ""},
+		{"a program", func(h *handing) { h.user = true }, "", ""},
 		{"a number that a condition has made", func(h *handing) {
+			h.bodies = 61
 			h.flag = func(i int) any {
 				if i%2 == 0 {
 					return []byte{0x55} // in %rdi
+				}
+				return few(i)
+			}
+		}, "", "%rax"},
+		{"a number that a condition has made of a negative one", func(h *handing) {
+			h.bodies = 61
+			h.flag = func(i int) any {
+				if i%5 == 0 {
+					return -1
 				}
 				return few(i)
 			}
@@ -168,9 +189,9 @@ func TestHanded(t *testing.T) {
 			h := usual
 			c.change(&h)
 			img := h.image(t)
-			sites := sitesOf(t, img, "outer", bodies)
-			for name, want := range map[string]string{"flag": c.flag, "p": c.p} {
-				v, err := sites[bodies-1].Lookup(name)
+			sites := sitesOf(t, img, h.name, h.bodies)
+			for name, want := range map[string]string{"flag": c.flag, "tsk": c.p} {
+				v, err := sites[h.bodies-1].Lookup(name)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -116,6 +116,14 @@ func (g *Group) Add(params string, distance, value uint64, fixed bool, constants
 	}
 }
 
+// Contradict adds a control that differs in each form.
+func (g *Group) Contradict() {
+	if g.by == nil {
+		g.by = make([]controls, 1)
+	}
+	g.by[0].differ++
+}
+
 // Distance returns the witness's value less the parameter's in a body with some constant parameters. ok is false if the group does not speak
 // there: it has too few controls, or of too few values, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
 func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok bool) {

@@ -57,9 +57,8 @@ func (x *extents) read(units []Unit) {
 			continue
 		}
 		for _, r := range ranges {
-			if r.Lo < r.Hi {
-				x.all = append(x.all, extent{r, i})
-			}
+			// A function without code has an address too, and perhaps another function's symbol.
+			x.all = append(x.all, extent{dw.Range{Lo: r.Lo, Hi: max(r.Hi, r.Lo+1)}, i})
 		}
 	}
 	slices.SortStableFunc(x.all, func(a, b extent) int { return cmp.Compare(a.Lo, b.Lo) })
@@ -108,7 +107,7 @@ func (x *extents) unpack(d []byte, units int) bool {
 		}
 		x.unbounded = append(x.unbounded, int(unit))
 	}
-	return len(d) > 0 && !b.Bad
+	return len(d) > 0 && !b.Bad && b.P == len(d)
 }
 
 // UnitsAt returns the numbers of the units that may have code at one of some sorted addresses, in their order.

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,12 @@ type Controls struct {
 // fewFunctions is how many functions are learned alone: then all of the image's are, together.
 const fewFunctions = 64
 
-// functionKey tells functions apart: the bodies of one are in many units.
+// functionKey tells functions apart: the bodies of one are in many units. What a template is made for, and the members of classes, differ in their
+// linkage names.
 type functionKey struct {
-	name, file string
-	line       uint64
+	name, linkage string
+	dir, file     string // dir is that of the compilation, if file is relative
+	line          uint64
 }
 
 // groups are those of one function.
@@ -314,8 +317,13 @@ func (u *Unit) functionOf(rec int32) (k functionKey, err error) {
 	if err != nil {
 		return k, err
 	}
-	k.file = last.Unit.File(file)
-	return k, nil
+	if k.file = last.Unit.File(file); !path.IsAbs(k.file) {
+		k.dir = last.Unit.CompDir()
+	}
+	if !dw.IsC(u.Lang) {
+		k.linkage, err = symbolName(e)
+	}
+	return k, err
 }
 
 // add adds the controls of a body.

@@ -12,9 +12,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// What a body passes on to a body that is inlined into it is known where debug information says what that one's parameter is. The witness is that
-// parameter, at the inner body that begins where the outer one does: no instruction is between, and no condition. It is the same witness only if it
-// is the same parameter of the same functions, called at the same lines and columns.
+// What a body passes on to a body that is inlined into it is known where debug information says what that one's parameter is. Equal values alone do not
+// show that a function passes its parameter on: it may pass on another one under a condition, or a part of it, that bodies which know both do not
+// have. So it is said of functions of kernels alone whose sources say it (claim.PassesOn), where the inner body begins at the same address, for
+// the same parameter of the same functions, called at the same line and column; and if the bodies that know both say so too.
 
 // handed is a parameter of an inner body.
 type handed struct {
@@ -155,14 +156,20 @@ func mix(of ...uint64) uint64 {
 
 // takes reports whether a parameter may be what is handed on: the value is one of the parameter's type.
 func (p *argument) takes(h *handed) bool {
-	return p.form == h.of.form && (p.size == h.of.size || h.of.value.IsConstant() && h.of.size > p.size)
+	if p.form != h.of.form {
+		return false
+	}
+	if p.form == integer && h.of.value.IsConstant() {
+		return h.of.size >= p.size && h.of.value.Const>>(8*min(p.size, 4)-1) == 0
+	}
+	return p.size == h.of.size
 }
 
 // addHanded adds the controls of what a body hands on.
 func (g *groups) addHanded(o *observed) {
 	for i := range o.params {
 		p := &o.params[i]
-		if !p.compares {
+		if !p.passes || !p.arg.sure {
 			continue
 		}
 		for n := range o.handed {
@@ -171,13 +178,18 @@ func (g *groups) addHanded(o *observed) {
 				continue
 			}
 			x := g.group(i, h.kind)
+			if !p.compares {
+				if h.of.value.IsConstant() {
+					x.Contradict()
+				}
+				continue
+			}
 			switch d := o.straight.Trace.Plus(h.of.value, p.arg.value, ^uint64(0)); {
 			case d.IsConstant():
 				x.Add("", d.Const, p.arg.value.Const, p.arg.value.IsConstant(), nil)
 			case h.of.value.IsConstant():
 				// A number that is known in the inner body alone may be what a condition has made of it.
-				x.Add("", 1, 0, false, nil)
-				x.Add("", 2, 0, false, nil)
+				x.Contradict()
 			default:
 				x.Undecided++
 			}
@@ -188,11 +200,16 @@ func (g *groups) addHanded(o *observed) {
 // undecided is how many controls are equal for each whose values could not be compared: one may be in two registers.
 const undecided = 10
 
-// handsOn returns which parameter of an inner body is a parameter of the body, by its number in o.handed, or -1, and how many controls say so.
+// handsOn returns which parameter of an inner body is a parameter of the body, by its number in o.handed, or -1, and how many controls say so. All that
+// may say it have to agree.
 func (g *groups) handsOn(o *observed, parameter int) (n, controls int) {
 	p := &o.params[parameter]
-	for n := range o.handed {
-		h := &o.handed[n]
+	n = -1
+	if !p.passes {
+		return n, 0
+	}
+	for i := range o.handed {
+		h := &o.handed[i]
 		if !p.arg.takes(h) || o.mayHand(parameter, h) {
 			continue
 		}
@@ -201,11 +218,18 @@ func (g *groups) handsOn(o *observed, parameter int) (n, controls int) {
 			continue
 		}
 		equal, _ := x.Counts()
-		if d, ok := x.Distance("", nil); ok && d == 0 && x.Undecided*undecided <= equal {
-			return n, equal
+		if d, ok := x.Distance("", nil); !ok || d != 0 || x.Undecided*undecided > equal {
+			continue
+		}
+		if n < 0 {
+			n, controls = i, equal
+			continue
+		}
+		if d := o.straight.Trace.Plus(h.of.value, o.handed[n].of.value, ^uint64(0)); !d.IsConstant() || d.Const != 0 {
+			return -1, 0
 		}
 	}
-	return -1, 0
+	return n, controls
 }
 
 // mayHand reports whether another parameter than one may be what is handed on: it is lost too, or equal.

@@ -109,8 +109,10 @@ func (k *functionKey) hash() uint64 {
 }
 
 func (k *functionKey) pack(b []byte) []byte {
-	b = binary.AppendUvarint(append(binary.AppendUvarint(b, uint64(len(k.name))), k.name...), uint64(len(k.file)))
-	return binary.AppendUvarint(append(b, k.file...), k.line)
+	for _, text := range [...]string{k.name, k.linkage, k.dir, k.file} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return binary.AppendUvarint(b, k.line)
 }
 
 // pack returns the form for unpackLearned.
@@ -178,7 +180,11 @@ func (l *learned) find(k functionKey) *groups {
 		}
 		b := bin.Reader{D: l.bodies}
 		b.Seek(uint64(binary.LittleEndian.Uint32(at(i)[8:])))
-		own := functionKey{name: string(b.Bytes(b.ULEB())), file: string(b.Bytes(b.ULEB())), line: b.ULEB()}
+		var own functionKey
+		for _, text := range [...]*string{&own.name, &own.linkage, &own.dir, &own.file} {
+			*text = string(b.Bytes(b.ULEB()))
+		}
+		own.line = b.ULEB()
 		if g := unpackGroups(&b); own == k && g != nil {
 			return g
 		}

@@ -42,6 +42,7 @@ type parameter struct {
 	value    body.Value
 	arg      argument
 	compares bool // arg is known
+	passes   bool // the function passes it on
 }
 
 // observe reads the body at a spot. ok is false if there is no witness.
@@ -53,6 +54,15 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	o.params, o.letters, o.constants, o.volatile = o.params[:0], o.letters[:0], o.constants[:0], false
 	o.kinds, o.first, o.handed = o.kinds[:0], o.first[:0], o.handed[:0]
 	functions, pointers := false, false
+	function, hands := "", false
+	if o.hands {
+		function = s.U.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
+		if hands = claim.Passes(function); hands {
+			if hands, err = s.U.Img.Code.IsKernel(); err != nil {
+				return false, err
+			}
+		}
+	}
 	err = r.Each(func(name string, _ int, a *Answer) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
 		t, err := a.Type.Resolve()
@@ -61,8 +71,8 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			p.volatile, p.function = o.facts.pointsTo(s.U, t)
 		}
 		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
-		if o.hands {
-			p.arg = argumentOf(a, r.ev.Arch.WordSize)
+		if hands {
+			p.arg, p.passes = argumentOf(a, r.ev.Arch.WordSize), claim.PassesOn(function, name)
 		}
 		pointers = pointers || p.pointer
 		o.volatile, functions = o.volatile || p.volatile, functions || p.function
@@ -75,7 +85,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		}
 		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
 	})
-	if !pointers && !o.hands || err != nil {
+	if !pointers && !hands || err != nil {
 		return false, err
 	}
 	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
@@ -87,7 +97,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 			p.value, p.sure = symbolOf(o.straight.Trace, &p.loc)
 		}
 	}
-	if o.hands {
+	if hands {
 		for i := range o.params {
 			o.params[i].compares = o.params[i].arg.set(o.straight.Trace, &o.params[i].loc, r.ev.Arch.WordSize)
 		}
