@@ -75,13 +75,15 @@ func (p *Plan) mistake(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error 
 	if v.Reason.Code != reasons.NoSuchVariable {
 		return p.wrongPath(e, typePos, v)
 	}
+	var enumerators []string
+	of := ""
 	if w := compute.Wrong(v); w != nil && w.Expr != nil {
-		e = w.Expr
+		e, enumerators, of = w.Expr, w.Members, w.Type
 	}
 	if e.Kind == syntax.KindArgument {
 		return probe.Errorf(p.Definition, e.Pos, "no %s: %s", e, v.Reason.Detail)
 	}
-	return p.noSuchVariable(e)
+	return p.noSuchVariable(e, enumerators, of)
 }
 
 // wrongPath returns the error for a path or a type that the variable's type does not allow.
@@ -100,15 +102,15 @@ func (p *Plan) wrongPath(e *syntax.Expr, typePos int, v *dwarfloc.Variable) erro
 	}
 	msg := w.Msg
 	if w.Members != nil {
-		member := e.Path[w.Step].Member
+		member := e.Name
+		if w.Step < len(e.Path) {
+			member = e.Path[w.Step].Member
+		}
 		switch near := suggest.Nearest(member, slices.Values(w.Members), 3); {
 		case len(near) > 0:
 			msg += "; nearest: " + strings.Join(near, ", ")
 		case len(w.Members) > 0:
-			msg += "; there are: " + strings.Join(w.Members[:min(len(w.Members), 12)], ", ")
-			if len(w.Members) > 12 {
-				msg += ", ..."
-			}
+			msg += "; there are: " + listed(w.Members)
 		default:
 			msg += "; it has none"
 		}
@@ -119,8 +121,20 @@ func (p *Plan) wrongPath(e *syntax.Expr, typePos int, v *dwarfloc.Variable) erro
 	return probe.Errorf(p.Definition, pos, "%s", msg)
 }
 
-// noSuchVariable returns the error for a name that no variable has.
-func (p *Plan) noSuchVariable(e *syntax.Expr) error {
+// listed returns names, or the first of many.
+func listed(names []string) string {
+	text := strings.Join(names[:min(len(names), 12)], ", ")
+	if len(names) > 12 {
+		text += ", ..."
+	}
+	return text
+}
+
+// noSuchVariable returns the error for a name that no variable has, nor any of the enumerators of the type that it is compared with.
+func (p *Plan) noSuchVariable(e *syntax.Expr, enumerators []string, of string) error {
+	if near := suggest.Nearest(e.Name, slices.Values(enumerators), 3); len(near) > 0 {
+		return probe.Errorf(p.Definition, e.Pos, "%s has no %q; nearest: %s", of, e.Name, strings.Join(near, ", "))
+	}
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()
@@ -137,6 +151,8 @@ func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 	macro := ""
 	if special := "$" + e.Name; isSpecial(special) {
 		macro = "; " + special + " is what the kernel knows of the task"
+	} else if len(enumerators) > 0 {
+		macro = "; enumerators of " + of + ": " + listed(enumerators)
 	} else if strings.ToUpper(e.Name) == e.Name {
 		macro = "; macros are not in the debug information: write the number"
 	}

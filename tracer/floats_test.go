@@ -57,6 +57,12 @@ func TestFloats(t *testing.T) {
 		"s->d + 1.5 == 2": "can only be compared",
 		"s->b = true":     "(== compares)",
 		`s->c == "GREEN"`: "write GREEN without quotes",
+		`s->c == "GREN"`:  `enum color has no "GREN"; nearest: GREEN`,
+		"s->c == GREN":    `enum color has no "GREN"; nearest: GREEN`,
+		"GREN != s->c":    `enum color has no "GREN"; nearest: GREEN`,
+		"s->c == PURPLE":  "there are: s; enumerators of enum color: RED, GREEN",
+		`s->c == "BLUE"`:  `enum color has no "BLUE"; there are: RED, GREEN`,
+		`s->c ~ "G*"`:     "enum color is no string",
 		`comm == "me"`:    "$comm is what the kernel knows of the task",
 	} {
 		_, err := plansOf(img, plan.Options{}, "if="+condition+"; use s")

@@ -361,6 +361,10 @@ func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 			return c.compareReals(e, err)
 		case wrong.wide:
 			return c.compareWide(e)
+		case wrong.unknown && wrong.Expr == e.A:
+			wrong.Members, wrong.Type = c.enumerators(e.B)
+		case wrong.unknown:
+			wrong.Members, wrong.Type = c.enumerators(e.A)
 		}
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ type Mismatch struct {
 	Expr     *syntax.Expr
 	Step     int      // index in the path
 	Msg      string   // what is wrong
-	Members  []string // members that the type does have
+	Members  []string // members, or enumerators, that the type does have
 	Type     string   // the type that has them
 	Declared string   // "file:line" where that type is declared, or ""
 

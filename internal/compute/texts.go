@@ -105,8 +105,8 @@ func (c *computation) matches(of, with *syntax.Expr, p *pattern, isPattern bool)
 		return n, err
 	}
 	at, most, reason, err := c.text(of)
-	if _, found, no := inside.Enumerator(c.s, with.Name); err != nil && no == nil && found {
-		return n, wrongAt(of, "it is no string: write %s without quotes", with.Name)
+	if err != nil && !isPattern {
+		return n, c.quoted(of, with, err)
 	}
 	if err != nil {
 		return n, err
@@ -122,6 +122,40 @@ func (c *computation) matches(of, with *syntax.Expr, p *pattern, isPattern bool)
 		return c.ev.Text(c.ev.Binary(ops.Add, at, c.ev.Const(uint64(8*i))))
 	})
 	return n, nil
+}
+
+// quoted returns the error for a comparison of what is no string, which err says, with a text that may have been meant for an enumerator.
+func (c *computation) quoted(of, with *syntax.Expr, err error) error {
+	if _, found, no := inside.Enumerator(c.s, with.Name); no == nil && found {
+		return wrongAt(of, "it is no string: write %s without quotes", with.Name)
+	}
+	names, enum := c.enumerators(of)
+	if len(names) == 0 {
+		return err
+	}
+	wrong := wrongAt(with, "%s has no %q", enum, with.Name).(*Mismatch)
+	wrong.Members = names
+	return wrong
+}
+
+// enumerators returns the names of an operand's values, and its type, if that is an enumeration.
+func (c *computation) enumerators(e *syntax.Expr) (names []string, of string) {
+	v, err := c.resolve(e)
+	if err != nil {
+		return nil, ""
+	}
+	t, err := v.Type.Resolve()
+	if err != nil {
+		return nil, ""
+	}
+	all, err := t.Enumerators()
+	if err != nil {
+		return nil, "" // it is about a name: another error says more
+	}
+	for _, x := range all {
+		names = append(names, x.Name)
+	}
+	return names, v.Type.String()
 }
 
 // not returns whether a number is 0.
