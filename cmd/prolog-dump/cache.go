@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"strconv"
 	"time"
@@ -47,19 +48,20 @@ others can write to have no index.`,
 
 // keptJSON is a kept index.
 type keptJSON struct {
-	Key        string    `json:"key"` // the build ID of the image
+	Key        string    `json:"key"`            // the build ID of the image
+	Path       string    `json:"path,omitempty"` // where it was when it was scanned
 	Bytes      int64     `json:"bytes"`
 	Used       time.Time `json:"used"`
 	Unfinished bool      `json:"unfinished,omitempty"` // or left by a process that was killed: the next one removes it
 }
 
 func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
-	object := func(k *index.KeptFile) any { return keptJSON{k.Key, k.Size, k.Used, k.Unfinished} }
+	object := func(k *index.KeptFile) any { return keptJSON{k.Key, k.Path, k.Size, k.Used, k.Unfinished} }
 	return listing.Table(w, s.view(), list, object, func(k *index.KeptFile) []any {
 		used := "used"
 		if k.Unfinished {
 			used = "unfinished, written to"
 		}
-		return []any{s.Styled(screen.RolePlace, k.Key), strconv.FormatInt(k.Size, 10) + " bytes", used + " " + k.Used.Format(time.DateTime)}
+		return []any{s.Styled(screen.RolePlace, k.Key), strconv.FormatInt(k.Size, 10) + " bytes", used + " " + k.Used.Format(time.DateTime), cmp.Or(k.Path, "?")}
 	})
 }

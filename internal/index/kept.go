@@ -29,7 +29,8 @@ import (
 //   - the code symbols, by address,
 //   - each unit's records, which are decoded when a query needs the unit,
 //   - where call frame information is,
-//   - what answers have derived of each unit, and of the image: see Derive.
+//   - what answers have derived of each unit, and of the image: see Derive,
+//   - where the image was.
 //
 // After the section are hashes of the identities of files that were found to have those contents.
 //
@@ -51,14 +52,14 @@ import (
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".12.idx"
+const KeptSuffix = ".13.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 12, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 13, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
-		keptEnds: "ends", keptDerived: "derived",
+		keptEnds: "ends", keptDerived: "derived", keptPath: "path",
 	},
 }
 
@@ -72,6 +73,7 @@ const (
 	keptFrames         // as package dw makes the table
 	keptEnds           // of the units' blocks in the next part
 	keptDerived        // see Derive
+	keptPath           // of the image, for people: it may be elsewhere now
 	keptParts
 )
 
@@ -221,7 +223,18 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 	return KeptKind.Assemble(contents[:], []sealed.Data{
 		keptUnits: {Bytes: units, Records: len(x.Units)}, keptNames: {Bytes: names, Records: len(entries)}, keptLists: {Bytes: lists},
 		keptSyms: {Bytes: syms}, keptRecs: {Bytes: recs, Records: len(x.Units)}, keptFrames: {Bytes: x.Data.FrameTable()},
+		keptPath: {Bytes: []byte(x.place())},
 	}), nil
+}
+
+// place returns the path of the image, also for another process with another working directory.
+func (x *Index) place() string {
+	if path, err := filepath.EvalSymlinks(x.Data.Path); err == nil { // that of a process is gone with it
+		if path, err = filepath.Abs(path); err == nil {
+			return path
+		}
+	}
+	return x.Data.Path
 }
 
 // AppendRecs appends a unit's records to b, with parents and roots as distances.
@@ -365,7 +378,7 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	}
 	var parts [keptParts][]byte
 	for i := range parts {
-		if i == keptDerived || i == keptRecs || i == keptFrames {
+		if i == keptDerived || i == keptRecs || i == keptFrames || i == keptPath {
 			continue // as it is needed
 		}
 		p := f.Part(i)

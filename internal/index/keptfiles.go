@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 )
 
 // KeptFile is one kept scan.
 type KeptFile struct {
 	Key        string
-	Size       int64 // bytes
+	Path       string // where the image was that was scanned, or "": an older version's, or a damaged file
+	Size       int64  // bytes
 	Used       time.Time
 	Unfinished bool // it is being written, or was when its writer was killed
 }
@@ -31,9 +33,41 @@ func ListKept(dir string) ([]KeptFile, error) {
 	entries, err := d.List()
 	var out []KeptFile
 	for _, e := range entries {
-		out = append(out, KeptFile{strings.TrimSuffix(e.Name, KeptSuffix), e.Size, e.Used, e.Unfinished})
+		key, own := strings.CutSuffix(e.Name, KeptSuffix)
+		k := KeptFile{Key: key, Size: e.Size, Used: e.Used, Unfinished: e.Unfinished}
+		if own {
+			k.Path = placeIn(d, &e)
+		}
+		out = append(out, k)
 	}
 	return out, err
+}
+
+// placeIn returns the path that a kept file has. What is wrong with it is said when it is used.
+func placeIn(d *store.Dir, e *store.Entry) (path string) {
+	f, err := d.File(e.Name, e.Size)
+	if err != nil {
+		return ""
+	}
+	m, err := mapping.Of(f, e.Name)
+	if err != nil {
+		return ""
+	}
+	defer m.Close()
+	err = mapping.Guard(func() error {
+		section, err := KeptKind.Open(m.Data[:max(len(m.Data)-KeptKnown, 0)], e.Name)
+		if err != nil {
+			return err
+		}
+		at := section.Part(keptPath)
+		text, err := section.Bytes(at.From, at.To)
+		path = string(text)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // ClearKept removes all scans kept in a directory.
