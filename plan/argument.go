@@ -28,6 +28,9 @@ type Argument struct {
 	// location, or, with a location, that it does not fit the convention. It is the zero
 	// Reason for an argument that is fetched.
 	Unfetched loc.Reason
+	// Parts are the places in a structure of what Options.Parts or Options.Keys fetches in their stead, after the arguments in a record, in their
+	// order. One is empty for the address of a text, and for what is not fetched.
+	Parts []prologue.Field
 }
 
 // Doubt returns why the value that is fetched, or that is left out for this reason, may not be the one that was passed: "reassigned",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
@@ -52,9 +53,13 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	}
 	p.agree(p.shapes())
 	err = p.write(ctx, &o)
+	key := p.keySize(&o)
+	if err == nil {
+		err = p.keyFits(key)
+	}
 	var stack *prologue.StackError
 	if errors.As(err, &stack) && o.LargeRecords {
-		p.moveRecords()
+		p.moveRecords(key)
 		err = p.write(ctx, &o)
 	}
 	if err != nil {
@@ -66,12 +71,40 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	return p, nil
 }
 
-// moveRecords makes room for the records of all sites outside of the stack.
-func (p *Plan) moveRecords() {
+// moveRecords makes room for the records of all sites outside of the stack, each with a key.
+func (p *Plan) moveRecords(key int) {
 	p.Instances = nil
 	for i := range p.Sites {
-		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(p.Sites[i].appendArgs(nil), p.Doubt == DoubtKeep))
+		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(p.Sites[i].appendArgs(nil), p.Doubt == DoubtKeep)+key)
 	}
+}
+
+// keySize returns how many bytes the key of a summary needs at most, or 0 if it has a place of its own.
+func (p *Plan) keySize(o *Options) (size int) {
+	if len(o.Keys) == 0 || o.runs {
+		return 0
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		n := keyWords + keySize(s.Args, o)
+		for k := range s.parts {
+			if a := &s.parts[k]; slices.Contains(o.Keys, s.Args[a.of].Name) {
+				n += prologue.RecordSize([]prologue.Arg{a.Arg}, false)
+			}
+		}
+		size = max(size, n)
+	}
+	return size
+}
+
+// keyFits returns a *prologue.StackError if a key does not fit beside a record.
+func (p *Plan) keyFits(size int) error {
+	for i := range p.Instances {
+		if err := p.Instances[i].Prologue.CheckStack(size); err != nil && size > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin returns a plan without sites.
@@ -125,8 +158,8 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 		if s.Args, err = arguments(s, p.Definition, o); err != nil {
 			return err
 		}
-		if o.Parts {
-			if s.parts, err = partsOf(s.Args, o.shape()); err != nil {
+		if o.Parts || len(o.Keys) > 0 {
+			if s.parts, err = partsOf(s.Args, o); err != nil {
 				return err
 			}
 		}

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -16,6 +19,7 @@ import (
 type part struct {
 	Argument
 	of   int    // index in Site.Args
+	n    int    // index in Argument.Parts
 	path string // in the argument's structure: members, a point before each; "" for the address of a text
 }
 
@@ -25,28 +29,56 @@ const (
 	maxPartDepth = 4
 )
 
-// partsOf returns the parts of arguments.
-func partsOf(args []Argument, o argument.Options) (out []part, err error) {
+// keyWords is how many bytes the key of a summary has at most besides arguments, and keyRoom how many these may have: a map's key is
+// no longer than the stack (kernel/bpf/hashtab.c).
+const (
+	keyWords = 120
+	keyRoom  = bpfstack.Limit - keyWords
+)
+
+// partsOf returns the parts of arguments, and notes their places in these.
+func partsOf(args []Argument, o *Options) (out []part, err error) {
+	left := keyRoom - keySize(args, o)
 	for i := range args {
 		a := &args[i]
-		if reasons.Mistaken(a.Variable.Reason.Code) || a.Length.Kind != loc.KindNone {
+		if reasons.Mistaken(a.Variable.Reason.Code) || a.Length.Kind != loc.KindNone || !o.Parts && !slices.Contains(o.Keys, a.Name) {
 			continue
 		}
-		l := partList{of: i, room: min(maxParts, prologue.MaxRecordArgs-len(args)-len(out)), o: o}
+		l := partList{of: i, room: min(maxParts, prologue.MaxRecordArgs-len(args)-len(out)), o: o.shape()}
 		switch a.Kind {
 		case prologue.KindString, prologue.KindUserString:
 			err = l.address(a.Variable)
 		case prologue.KindObject:
 			if a.Type.Kind == syntax.TypeNone {
-				err = l.inside(a.Variable, "", 0)
+				err = l.inside(a.Variable, "", 0, 0)
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, l.parts...)
+		for k := range l.parts {
+			if n := prologue.RecordSize([]prologue.Arg{l.parts[k].Arg}, false); !o.Parts {
+				if left -= n; left < 0 {
+					break
+				}
+			}
+			l.parts[k].n = len(a.Parts)
+			a.Parts = append(a.Parts, l.places[k])
+			out = append(out, l.parts[k])
+		}
 	}
 	return out, nil
+}
+
+// keySize returns how many bytes the arguments that are keys have in one.
+func keySize(args []Argument, o *Options) int {
+	var keys []prologue.Arg
+	for i := range args {
+		if slices.Contains(o.Keys, args[i].Name) {
+			keys = append(keys, args[i].Arg)
+		}
+	}
+	return prologue.RecordSize(keys, false)
 }
 
 // partList collects the parts of one argument.
@@ -54,11 +86,12 @@ type partList struct {
 	of, room int
 	o        argument.Options
 	parts    []part
+	places   []prologue.Field // Argument.Parts
 }
 
 // add adds what a variable is, or refers to.
-func (l *partList) add(v *dwarfloc.Variable, path string) *part {
-	l.parts = append(l.parts, part{of: l.of, path: path})
+func (l *partList) add(v *dwarfloc.Variable, path string, at prologue.Field) *part {
+	l.parts, l.places = append(l.parts, part{of: l.of, path: path}), append(l.places, at)
 	p := &l.parts[len(l.parts)-1]
 	p.Variable = argument.Set(&p.Arg, v.Name, v, syntax.TypeSpec{}, l.o)
 	return p
@@ -68,13 +101,13 @@ func (l *partList) add(v *dwarfloc.Variable, path string) *part {
 func (l *partList) address(v *dwarfloc.Variable) error {
 	t, err := v.Type.Resolve()
 	if err == nil && t.Kind == types.Pointer && l.room > 0 {
-		l.add(v, "")
+		l.add(v, "", prologue.Field{})
 	}
 	return err
 }
 
-// inside adds the texts and slices in a structure.
-func (l *partList) inside(v *dwarfloc.Variable, path string, depth int) error {
+// inside adds the texts and slices in a structure, which begins so many bytes after the argument.
+func (l *partList) inside(v *dwarfloc.Variable, path string, from, depth int) error {
 	t, err := v.Type.Resolve()
 	if err != nil || t.Kind != types.Struct && t.Kind != types.Class || depth == maxPartDepth {
 		return err
@@ -90,7 +123,8 @@ func (l *partList) inside(v *dwarfloc.Variable, path string, depth int) error {
 		if m.Name == "" || m.BitSize > 0 {
 			continue
 		}
-		if r, err := m.Type.Resolve(); err != nil || r.Kind != types.Struct && r.Kind != types.Class {
+		r, err := m.Type.Resolve()
+		if err != nil || r.Kind != types.Struct && r.Kind != types.Class {
 			continue // damaged debug information is said of the argument itself
 		}
 		of, err := compute.Follow(v, []syntax.Step{{Kind: syntax.StepDot, Member: m.Name}})
@@ -100,13 +134,13 @@ func (l *partList) inside(v *dwarfloc.Variable, path string, depth int) error {
 		if of.Wrong != nil || len(l.parts) == l.room {
 			continue
 		}
-		at := path + "." + m.Name
-		switch l.add(of, at).Kind {
+		at, offset := path+"."+m.Name, from+int(m.BitOffset/8)
+		switch l.add(of, at, prologue.Field{Offset: offset, Size: int(max(r.Size, 0))}).Kind {
 		case prologue.KindString, prologue.KindUserString, prologue.KindSlice:
 			continue
 		}
-		l.parts = l.parts[:len(l.parts)-1]
-		if err := l.inside(of, at, depth+1); err != nil {
+		l.parts, l.places = l.parts[:len(l.parts)-1], l.places[:len(l.places)-1]
+		if err := l.inside(of, at, offset, depth+1); err != nil {
 			return err
 		}
 	}

@@ -110,11 +110,16 @@ type Options struct {
 	// Parts fetches what strings and slices inside of structures refer to, as much as the record has room for: Value prints them as it
 	// does those that are arguments of their own. It also tells a text that is NULL from one that could not be read.
 	Parts bool
+	// Keys are names of arguments of which the same is fetched, as much as a key has room for: those by which a summary tells hits apart
+	// (tracer.SummaryOptions.By). Where the key does not fit beside the record on the stack, and LargeRecords allows it, the
+	// record is in the map, with room for the key after it.
+	Keys []string
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 	// Progress, if not nil, is called by New with the number of sites that have been resolved, by several goroutines at once.
 	Progress func(done, total int)
 
+	runs      bool                         // whole runs are counted: their keys are elsewhere
 	held      int                          // so many arguments, the first ones, are for a condition on runs
 	registers *arch.Arch                   // the image's, as the kernel has them
 	moves     bool                         // the image is loaded at another address in each process

@@ -36,7 +36,7 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	if p := &def.Point; p.Function == "" || p.Provider != "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		return nil, probe.Errorf(def, p.Pos, "a span is from where a function begins to where it ends: expected FUNC or FUNC@SRC alone")
 	}
-	o.Convention = prologue.ConventionRecord
+	o.Convention, o.runs = prologue.ConventionRecord, true
 	begin, end := *def, *def
 	begin.Args, end.Args = nil, nil
 	for _, a := range def.Args {

@@ -46,7 +46,10 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 		if j < len(s.Args) {
 			s.Args[j].Unfetched = r
 		} else {
-			s.parts[j-len(s.Args)].Unfetched = r
+			part := &s.parts[j-len(s.Args)]
+			if part.Unfetched = r; !part.Fetched() {
+				s.Args[part.of].Parts[part.n] = prologue.Field{} // it has its own bytes there
+			}
 		}
 	}
 	if s.Refused != nil || s.Never != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Row is what was counted of the hits of a definition that have the same keys.
@@ -260,8 +259,7 @@ func trim(b []Bucket) []Bucket {
 // keys decodes a key.
 func (c *counted) keys(key []byte) []Key {
 	ne := binary.NativeEndian
-	head := ne.Uint64(key)
-	at, missing := int(uint32(head)), head>>32
+	at := int(uint32(ne.Uint64(key)))
 	if !c.bySit || at >= len(c.plan.Sites) {
 		at = -1
 	}
@@ -284,7 +282,7 @@ func (c *counted) keys(key []byte) []Key {
 			n := ne.Uint64(d)
 			out[i] = Key{strconv.FormatUint(n, 10), n}
 		default:
-			out[i] = c.argumentKey(c.siteOf(at, key, c.args[p.arg]), c.args[p.arg], missing&(1<<p.arg) != 0, d)
+			out[i] = c.argumentKey(c.siteOf(at, key, c.args[p.pieces[0].arg]), key, p.pieces)
 		}
 	}
 	return out
@@ -341,24 +339,4 @@ func (c *counted) stackKey(site int, d []byte) Key {
 		texts = append(texts, hex(a))
 	}
 	return name(strings.Join(texts, ";"))
-}
-
-// argument decodes an argument at a site, or, without one, at any where it is fetched.
-func (c *counted) argumentKey(site, arg int, lost bool, d []byte) Key {
-	if lost || arg < 0 {
-		return Key{Text: "?"}
-	}
-	p, index := c.of(arg)
-	if site < 0 {
-		site = slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Args[index].Fetched() })
-	}
-	if site < 0 || p.Sites[site].Instance < 0 {
-		return Key{Text: "?"}
-	}
-	s := &p.Sites[site]
-	v := plan.Value{Argument: &s.Args[index], Data: d[:min(len(d), fieldOf(p, s.Instance, index).Size)]}
-	if v.Kind == prologue.KindObject {
-		v.Data = v.Data[:min(len(v.Data), v.Size)] // without its padding
-	}
-	return Key{v.String(), v.Any()}
 }

@@ -35,9 +35,9 @@ type run struct {
 
 // usedArg is an argument that is counted, and its slot in the entry.
 type usedArg struct {
-	plan  *plan.Plan // nil for the duration
-	index int        // in plan.Site.Args
-	slot  prologue.Field
+	plan *plan.Plan // nil for the duration
+	ref
+	slot prologue.Field
 }
 
 // The layout of an entry, after the head that entries of open runs have: bits of what was not fetched, the site of the end, and the
@@ -72,7 +72,7 @@ func newRun(p *plan.Span) *run {
 	r := &run{span: p}
 	if p.If != nil {
 		for i := range p.If.Begin {
-			r.used = append(r.used, usedArg{plan: p.Begin, index: i})
+			r.used = append(r.used, usedArg{plan: p.Begin, ref: ref(i)})
 		}
 	}
 	return r
@@ -92,22 +92,27 @@ func (r *run) own() (names []string) {
 
 // argument returns the index of an argument among those that are used, or -1.
 func (r *run) argument(name string) int {
-	u := usedArg{index: -1}
+	u := usedArg{ref: -1}
 	switch {
 	case name == runDuration:
-		u.index = 0
+		u.ref = 0
 	case slices.Contains(r.own(), name):
 	default:
 		for _, p := range []*plan.Plan{r.span.Begin, r.span.End} {
-			if u.index < 0 {
-				u.plan, u.index = p, argument(p, name)
+			if u.ref < 0 {
+				u.plan, u.ref = p, ref(argument(p, name))
 			}
 		}
 	}
-	if u.index < 0 {
+	if u.ref < 0 {
 		return -1
 	}
-	if at := slices.IndexFunc(r.used, func(x usedArg) bool { return x.plan == u.plan && x.index == u.index }); at >= 0 {
+	return r.use(u)
+}
+
+// use returns the index of something among what is used.
+func (r *run) use(u usedArg) int {
+	if at := slices.IndexFunc(r.used, func(x usedArg) bool { return x.plan == u.plan && x.ref == u.ref }); at >= 0 {
 		return at
 	}
 	r.used = append(r.used, u)
@@ -148,7 +153,7 @@ func (s *Summary) openSpans(ctx context.Context, r *instances.Running, o *Option
 		c.run.open = x.open[i]
 	}
 	// The programs of instances that have what is counted in the same places are the same.
-	from := make(map[programKey][]prologue.Field)
+	from := make(map[programKey][]source)
 	size := s.session.keyOf(true)
 	err := s.session.load(r, func(n, instance int) programKey {
 		key, f := size(n, instance), s.of[n/2].run.fields(s.session.plans[n], instance)
@@ -170,11 +175,11 @@ func (s *Summary) openSpans(ctx context.Context, r *instances.Running, o *Option
 }
 
 // fields returns where an instance of a plan has what is used.
-func (r *run) fields(p *plan.Plan, instance int) []prologue.Field {
-	out := make([]prologue.Field, len(r.used))
+func (r *run) fields(p *plan.Plan, instance int) []source {
+	out := make([]source, len(r.used))
 	for i, u := range r.used {
 		if u.plan == p {
-			out[i] = fieldOf(p, instance, u.index)
+			out[i] = sourceOf(p, instance, u.ref)
 		}
 	}
 	return out
@@ -183,33 +188,38 @@ func (r *run) fields(p *plan.Plan, instance int) []prologue.Field {
 // slots returns where the entry has what is counted.
 func (c *counted) slots() (f fields) {
 	for _, a := range c.args {
-		f.Key = append(f.Key, c.field(0, a))
+		f.Key = append(f.Key, c.source(0, a))
 	}
 	for _, k := range c.sums {
-		f.Sums = append(f.Sums, c.field(0, k.arg))
+		f.Sums = append(f.Sums, c.source(0, k.arg).Field)
 	}
 	for _, k := range c.hists {
-		f.Hists = append(f.Hists, c.field(0, k.arg))
+		f.Hists = append(f.Hists, c.source(0, k.arg).Field)
 	}
 	return f
 }
 
 // keep copies what a plan fetches from the record at R8 to the slots of the entry at R9, and makes R7 the bits of what it did
 // not fetch, in the order of the slots.
-func (w *summaryWriter) keep(p *plan.Plan, size int, from []prologue.Field) {
+func (w *summaryWriter) keep(p *plan.Plan, size int, from []source) {
 	w.add(useDoubtful(p, size)...)
 	w.add(asm.Mov.Imm(asm.R3, 0))
 	for i, u := range w.run.used {
 		if u.plan != p {
 			continue
 		}
-		w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(u.index)), asm.And.Imm(asm.R1, 1), asm.LSh.Imm(asm.R1, int32(i)), asm.Or.Reg(asm.R3, asm.R1))
+		if bit := from[i].Bit; bit >= 0 {
+			w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(bit)), asm.And.Imm(asm.R1, 1), asm.LSh.Imm(asm.R1, int32(i)), asm.Or.Reg(asm.R3, asm.R1))
+		} else {
+			w.add(asm.LoadImm(asm.R1, 1<<i, asm.DWord), asm.Or.Reg(asm.R3, asm.R1))
+		}
 		n := min(from[i].Size, u.slot.Size)
 		w.add(copyWords(asm.R9, u.slot.Offset, asm.R8, from[i].Offset, n)...)
 		w.add(asm.Mov.Imm(asm.R0, 0))
 		for ; n < u.slot.Size; n += 8 {
 			w.add(asm.StoreMem(asm.R9, int16(u.slot.Offset+n), asm.R0, asm.DWord))
 		}
+		w.add(zeros(asm.R9, u.slot.Offset, from[i].Zeros)...)
 	}
 	w.add(asm.Mov.Reg(asm.R7, asm.R3))
 }
@@ -248,7 +258,7 @@ func (w *summaryWriter) began(prefix string, overflow *ebpf.Map) asm.Instruction
 }
 
 // begin returns the program that runs where a run begins.
-func (w *summaryWriter) begin(x *spans, span int, rec record, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
+func (w *summaryWriter) begin(x *spans, span int, rec record, from []source, overflow *ebpf.Map, who processes) asm.Instructions {
 	w.add(x.entered(span, rec, who, w.began("again", overflow))...)
 	w.add(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord))
 	w.add(asm.Mov.Reg(asm.R1, asm.R9), asm.Add.Imm(asm.R1, atComm), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
@@ -278,7 +288,7 @@ func (w *summaryWriter) begin(x *spans, span int, rec record, from []prologue.Fi
 }
 
 // end returns the program that runs where a run ends.
-func (w *summaryWriter) end(x *spans, span int, rec record, from []prologue.Field, overflow *ebpf.Map, who processes) asm.Instructions {
+func (w *summaryWriter) end(x *spans, span int, rec record, from []source, overflow *ebpf.Map, who processes) asm.Instructions {
 	w.add(x.ended(span, rec, who, runMissing, runSlots)...)
 	w.keep(w.run.span.End, rec.size, from)
 	w.add(asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord), asm.LSh.Imm(asm.R1, 64-siteBits), asm.RSh.Imm(asm.R1, 64-siteBits),
@@ -385,9 +395,10 @@ func (c *counted) keyOf(entry []byte) []byte {
 		case byTID:
 			put(p.at, word(entry, atTask)&(1<<32-1))
 		default:
-			if arg := c.args[p.arg]; arg >= 0 {
-				slot := c.run.used[arg].slot
-				copy(key[p.at:p.at+p.size], entry[slot.Offset:])
+			for _, x := range p.pieces {
+				if arg := c.args[x.arg]; arg >= 0 {
+					copy(key[x.at:x.at+x.size], entry[c.run.used[arg].slot.Offset:])
+				}
 			}
 		}
 	}

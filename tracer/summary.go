@@ -58,6 +58,7 @@ type SummaryOptions struct {
 	//   - stack: where the hit came from: see Stack; "?" if the kernel had no room for another stack, or none could be taken
 	//
 	// An argument that a definition does not have is "?" there, as one that was not fetched.
+	// Structures have what they refer to if the plan was told of these names: see plan.Options.Keys.
 	By []string
 	// Totals are the names of arguments that are summed, with their minima and maxima.
 	Totals []string
@@ -290,7 +291,7 @@ type counted struct {
 	key        int  // bytes of a key
 	value      int  // bytes of a value
 	parts      []keyPart
-	args       []int // of the key: indices in plan.Site.Args, or -1
+	args       []int // of the key: each a ref of the plan, or, of runs, an index in run.used; or -1
 	sums       []counter
 	hists      []counter
 	stats      *ebpf.Map
@@ -302,8 +303,8 @@ type counted struct {
 
 // keyPart is where one of SummaryOptions.By is in a key.
 type keyPart struct {
-	what     string // a word, or ""
-	arg      int    // else the index in counted.args
+	what     string  // a word, or ""
+	pieces   []piece // else an argument, and what it refers to
 	at, size int
 }
 
@@ -383,13 +384,11 @@ func (c *counted) find(what *SummaryOptions) error {
 			part.size = commSize
 		case byPID, byTID:
 		default:
-			part.what, part.arg = "", len(c.args)
 			arg := c.argument(by)
 			if p, _ := c.of(arg); arg >= 0 && p == nil {
 				return fmt.Errorf("runs are not told apart by %s: a histogram has it", by)
 			}
-			c.args = append(c.args, arg)
-			part.size = c.room(arg)
+			part.what, part.size, part.pieces = "", 0, c.pieces(arg)
 			c.bySite(arg)
 		}
 		c.parts, c.key = append(c.parts, part), c.key+part.size
@@ -435,13 +434,13 @@ func (c *counted) argument(name string) int {
 	return argument(c.plan, name)
 }
 
-// of returns the plan that fetches an argument, and its index there.
-func (c *counted) of(arg int) (p *plan.Plan, index int) {
+// of returns the plan that fetches something, and what it is there.
+func (c *counted) of(arg int) (*plan.Plan, ref) {
 	if c.run != nil && arg >= 0 {
 		u := &c.run.used[arg]
-		return u.plan, u.index
+		return u.plan, u.ref
 	}
-	return c.plan, arg
+	return c.plan, ref(arg)
 }
 
 // bySite makes the key tell sites apart if an argument is not printed in the same way at all of them.
@@ -474,9 +473,9 @@ func (c *counted) room(arg int) int {
 	if arg < 0 {
 		return n
 	}
-	p, index := c.of(arg)
+	p, r := c.of(arg)
 	for i := range p.Instances {
-		n = max(n, fieldOf(p, i, index).Size)
+		n = max(n, sourceOf(p, i, r).Size)
 	}
 	return n
 }
@@ -487,9 +486,9 @@ func (c *counted) oneType(arg int) bool {
 	if arg < 0 {
 		return true
 	}
-	p, index := c.of(arg)
+	p, r := c.of(arg)
 	for i := range p.Sites {
-		a := &p.Sites[i].Args[index]
+		a := &p.Sites[i].Args[r.arg()]
 		if !a.Fetched() {
 			continue
 		}
@@ -517,9 +516,9 @@ func (c *counted) number(name string) (counter, error) {
 	if k.arg < 0 || c.run != nil && name == runDuration {
 		return k, nil
 	}
-	p, index := c.of(k.arg)
+	p, r := c.of(k.arg)
 	for i := range p.Sites {
-		a := &p.Sites[i].Args[index]
+		a := &p.Sites[i].Args[r.arg()]
 		what := ""
 		switch {
 		case !a.Fetched():
@@ -539,22 +538,15 @@ func (c *counted) number(name string) (counter, error) {
 	return k, nil
 }
 
-// field returns where an argument is in what the programs of an instance get.
-func (c *counted) field(instance, arg int) prologue.Field {
+// source returns where something is in what the programs of an instance get.
+func (c *counted) source(instance, arg int) source {
 	switch {
 	case arg < 0:
-		return prologue.Field{Size: 8}
+		return source{Field: prologue.Field{Size: 8}, Bit: -1}
 	case c.run != nil:
-		return c.run.used[arg].slot
+		return source{Field: c.run.used[arg].slot, Bit: arg}
 	}
-	return fieldOf(c.plan, instance, arg)
-}
-
-func fieldOf(p *plan.Plan, instance, index int) prologue.Field {
-	if p.Convention == prologue.ConventionRecord {
-		return p.Instances[instance].Prologue.Layout.Fields[index]
-	}
-	return prologue.Field{Offset: 8 * index, Size: 8}
+	return sourceOf(c.plan, instance, ref(arg))
 }
 
 // memory is how many bytes the values of a map have, if nobody says how many keys it has.

@@ -15,26 +15,28 @@ import (
 // fields is where the arguments that are counted are in what the programs of an instance get: those of
 // the key, then those of counters. Instances with the same have the same program.
 type fields struct {
-	Args, Key, Sums, Hists []prologue.Field // Args has one with the size of all
+	Args, Sums, Hists []prologue.Field // Args has one with the size of all
+	Key               []source
 }
 
 func (c *counted) fields(instance int) fields {
 	var f fields
 	for _, a := range c.args {
-		f.Key = append(f.Key, c.field(instance, a))
+		f.Key = append(f.Key, c.source(instance, a))
 	}
 	for _, k := range c.sums {
-		f.Sums = append(f.Sums, c.field(instance, k.arg))
+		f.Sums = append(f.Sums, c.source(instance, k.arg).Field)
 	}
 	for _, k := range c.hists {
-		f.Hists = append(f.Hists, c.field(instance, k.arg))
+		f.Hists = append(f.Hists, c.source(instance, k.arg).Field)
 	}
 	f.Args = []prologue.Field{{Size: recordSize(c.plan, &c.plan.Instances[instance])}}
 	return f
 }
 
 // summaryWriter writes a program that counts a hit. R6 is the context, R7 err, R8 the arguments and
-// R9 the value. The key is on the stack, or, of a run, after what is stored of it, where R8 leads: there is more room.
+// R9 the value. The key is on the stack, or after the record, if that is not on the stack and has room for one, or, of a run, after what
+// is stored of it, where R8 leads.
 type summaryWriter struct {
 	*counted
 	fields
@@ -53,7 +55,12 @@ func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instr
 	w.add(args...)
 	w.add(useDoubtful(c.plan, f.Args[0].Size)...)
 	w.key = -stack - c.key
-	w.add(who.filter(-w.key, exit)...)
+	if c.plan.RecordBytes-f.Args[0].Size >= c.key { // plan.Options.Keys
+		w.base, w.key = asm.R8, f.Args[0].Size
+	} else {
+		stack = -w.key
+	}
+	w.add(who.filter(stack, exit)...)
 	w.tally(overflow, exit)
 	w.here(exit)
 	w.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
@@ -118,11 +125,11 @@ func (w *summaryWriter) writeKey() {
 	case w.bySit:
 		w.add(asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32))
 	}
-	for i, arg := range w.args {
-		if arg < 0 {
+	for i := range w.args {
+		if bit := w.Key[i].Bit; bit < 0 {
 			w.add(asm.LoadImm(asm.R1, 1<<(32+i), asm.DWord))
 		} else {
-			w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(arg)), asm.And.Imm(asm.R1, 1), asm.LSh.Imm(asm.R1, int32(32+i)))
+			w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(bit)), asm.And.Imm(asm.R1, 1), asm.LSh.Imm(asm.R1, int32(32+i)))
 		}
 		w.add(asm.Or.Reg(asm.R0, asm.R1))
 	}
@@ -150,20 +157,23 @@ func (w *summaryWriter) writeKey() {
 		case byTID:
 			w.add(asm.FnGetCurrentPidTgid.Call(), asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(w.base, int16(at), asm.R0, asm.DWord))
 		default:
-			w.copyArg(at, p.size, w.args[p.arg], w.Key[p.arg])
+			for _, x := range p.pieces {
+				w.copyArg(w.key+x.at, x.size, &w.Key[x.arg])
+			}
 		}
 	}
 }
 
-// copyArg copies an argument to the key, with zeros after it.
-func (w *summaryWriter) copyArg(at, size, arg int, from prologue.Field) {
+// copyArg copies something to the key, with zeros after it.
+func (w *summaryWriter) copyArg(at, size int, from *source) {
 	for i := 0; i < size; i += 8 {
-		if arg >= 0 && i < from.Size {
+		if from.Bit >= 0 && i < from.Size {
 			w.add(asm.LoadMem(asm.R0, asm.R8, int16(from.Offset+i), asm.DWord), asm.StoreMem(w.base, int16(at+i), asm.R0, asm.DWord))
 		} else {
 			w.add(asm.Mov.Imm(asm.R0, 0), asm.StoreMem(w.base, int16(at+i), asm.R0, asm.DWord))
 		}
 	}
+	w.add(zeros(w.base, at, from.Zeros)...)
 }
 
 // caller writes where a hit came from. R9 is 1 where a call leads.

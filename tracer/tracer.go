@@ -239,7 +239,7 @@ func (s *Session) keyOf(own bool) func(n, instance int) programKey {
 		key := programKey{convention: p.Convention, record: record{size: recordSize(p, &p.Instances[instance])}}
 		if s.spans != nil {
 			in := &p.Instances[instance]
-			key.frame = fieldOf(p, instance, len(p.Sites[in.Sites[0]].Args)-1).Offset
+			key.frame = sourceOf(p, instance, ref(len(p.Sites[in.Sites[0]].Args)-1)).Offset
 		}
 		if own {
 			key.plan = n

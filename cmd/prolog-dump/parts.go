@@ -198,7 +198,7 @@ func (s *settings) part(defs []*probe.Definition, sleep bool, o *traceOptions) (
 	if s.doubt == "" {
 		x.options.Doubt = plan.DoubtMark // values are printed with the mark
 	}
-	x.options.Target, x.options.CountMissing, x.options.LargeRecords, x.options.Parts = at, true, true, o.shown
+	x.options.Target, x.options.CountMissing, x.options.LargeRecords, x.options.Parts, x.options.Keys = at, true, true, o.shown, o.keys
 	p.stack, err = stacksOf(o.stack, x.kernel)
 	return p, err
 }

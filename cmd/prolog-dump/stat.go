@@ -72,6 +72,7 @@ rows. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 			if o.span && len(what.Totals)+len(what.log2)+len(what.linear) == 0 {
 				what.Totals, what.log2 = []string{"$duration"}, []string{"$duration"}
 			}
+			o.keys = what.By
 			if err := what.histograms(); err != nil {
 				return err
 			}
@@ -115,7 +116,7 @@ func (o *statOptions) histograms() error {
 	for _, text := range o.linear {
 		parts := strings.Split(text, ":")
 		if len(parts) < 4 {
-			return fmt.Errorf("--linear %s: it looks like size:0:4096:256", text)
+			return fmt.Errorf("--linear %s: it looks like size:0:4096:256, or $duration:0:1ms:50us", text)
 		}
 		n := len(parts) - 3
 		h := tracer.HistogramOf{Arg: strings.Join(parts[:n], ":")}

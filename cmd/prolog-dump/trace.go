@@ -126,8 +126,9 @@ type traceOptions struct {
 	tracer.Options
 	force, span bool
 	stack       string
-	clock, line string // of trace
-	shown       bool   // hits are shown with their values, not counted
+	clock, line string   // of trace
+	shown       bool     // hits are shown with their values, not counted
+	keys        []string // of stat
 	who         whose.Target
 }
 
