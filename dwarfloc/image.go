@@ -160,6 +160,9 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 			img.by = answered{img, t}
 			return img, other
 		}
+		if img.o.Symbols {
+			err = fmt.Errorf("%w; it has no symbols of functions and no statically defined probes either", err)
+		}
 	}
 	if err != nil {
 		return nil, err

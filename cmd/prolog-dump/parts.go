@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/launch"
 	"github.com/bpfprologue/bpfprologue/internal/procfile"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -110,6 +111,9 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 	}
 	images, err := s.group(texts)
 	if err == nil {
+		err = launch.Find(words)
+	}
+	if err == nil {
 		err = o.who.FindGroups()
 	}
 	if err != nil {
@@ -149,7 +153,7 @@ func (s *settings) ready(ctx context.Context, texts, words []string, sleep bool,
 			s.Exec = f
 			p, err := s.part(defs[i], sleep, o)
 			if err != nil {
-				return nil, err
+				return nil, s.AlsoThere(err)
 			}
 			out = append(out, p)
 		}

@@ -127,7 +127,7 @@ func (h Host) describe(c *Container) {
 		}
 	}
 	var spec struct{ Annotations map[string]string } // of the Open Container Initiative's runtime
-	for _, dir := range []string{"run/containerd/io.containerd.runtime.v2.task/*", "run/containers/storage/overlay-containers", "var/lib/containers/storage/overlay-containers"} {
+	for _, dir := range []string{"run/containerd/io.containerd.runtime.v2.task/*", "run/containers/storage/*-containers", "var/lib/containers/storage/*-containers"} {
 		for _, name := range []string{"config.json", "userdata/config.json"} {
 			if h.read(&spec, dir, c.ID, name) {
 				from(spec.Annotations)
@@ -138,7 +138,10 @@ func (h Host) describe(c *Container) {
 		ID    string
 		Names []string
 	}
-	if c.Name == "" && h.read(&podman, "var/lib/containers/storage/overlay-containers/containers.json") {
+	for _, file := range h.files("var/lib/containers/storage/*-containers/containers.json") { // of each driver: overlay, vfs, btrfs
+		if c.Name != "" || !readFile(&podman, file) {
+			continue
+		}
 		for _, p := range podman {
 			if p.ID == c.ID && len(p.Names) > 0 {
 				c.Name = p.Names[0]
@@ -147,13 +150,23 @@ func (h Host) describe(c *Container) {
 	}
 }
 
-// read reads a file of JSON. The path is a pattern.
-func (h Host) read(to any, path ...string) bool {
+// files returns the files that a pattern matches.
+func (h Host) files(path ...string) []string {
 	all, err := filepath.Glob(filepath.Join(append([]string{h.Files}, path...)...))
-	if err != nil || len(all) == 0 {
-		return false
+	if err != nil {
+		return nil
 	}
-	text, err := os.ReadFile(all[0])
+	return all
+}
+
+// read reads the first file of JSON that a pattern matches.
+func (h Host) read(to any, path ...string) bool {
+	all := h.files(path...)
+	return len(all) > 0 && readFile(to, all[0])
+}
+
+func readFile(to any, file string) bool {
+	text, err := os.ReadFile(file)
 	return err == nil && json.Unmarshal(text, to) == nil
 }
 

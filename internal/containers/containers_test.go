@@ -21,6 +21,8 @@ func host(t *testing.T) containers.Host {
 	for path, text := range map[string]string{
 		"groups/system.slice/docker-" + id("1") + ".scope/cgroup.procs":                                                                      "11\n12\n",
 		"groups/system.slice/docker-" + id("1") + ".scope/inner/cgroup.procs":                                                                "13\n0\n",
+		"groups/libpod_parent/libpod-" + id("7") + "/cgroup.procs":                                                                           "",
+		"files/var/lib/containers/storage/vfs-containers/containers.json":                                                                    `[{"id":"` + id("7") + `","names":["till"]}]`,
 		"groups/docker/" + id("2") + "/cgroup.procs":                                                                                         "",
 		"groups/machine.slice/libpod-" + id("3") + ".scope/cgroup.procs":                                                                     "",
 		"groups/machine.slice/libpod-conmon-" + id("3") + ".scope/cgroup.procs":                                                              "",
@@ -58,6 +60,7 @@ func TestFind(t *testing.T) {
 		id("2"):                 "docker/" + id("2"),
 		"webber":                "docker/" + id("2"),
 		"store":                 "machine.slice/libpod-" + id("3") + ".scope",
+		"till":                  "libpod_parent/libpod-" + id("7"),
 		"3333333":               "machine.slice/libpod-" + id("3") + ".scope",
 		"66666":                 "kubepods/besteffort/podef-01/crio-" + id("6"),
 		"wen":                   "no container wen has a control group (version 2); nearest: web",

@@ -48,6 +48,26 @@ func Adopt() error {
 	return nil
 }
 
+// Find returns an error, which it has said, if there is no such command: Start would, but later.
+func Find(words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return cannot(err)
+	}
+	return nil
+}
+
+// cannot says why a command cannot be run, and returns the exit status for that.
+func cannot(err error) error {
+	terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return Status(None)
+	}
+	return Status(Cannot)
+}
+
 // Start starts a command, if there is one; nil is none. The context that it returns ends with the command, or with
 // ctx.
 func Start(ctx context.Context, words []string) (running context.Context, c *Command, err error) {
@@ -57,11 +77,7 @@ func Start(ctx context.Context, words []string) (running context.Context, c *Com
 	c = &Command{name: words[0], cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
 	screen.GiveTerminal(c.cmd)
 	if err := c.cmd.Start(); err != nil {
-		terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			return nil, nil, Status(None)
-		}
-		return nil, nil, Status(Cannot)
+		return nil, nil, cannot(err)
 	}
 	running, stop := context.WithCancel(ctx)
 	reaping, enough := context.WithCancel(context.Background())

@@ -47,6 +47,7 @@ type Finder struct {
 	fetchPack func(buildID string) (path string, err error) // nil without servers
 	archived  map[string][]byte                             // packs in archives, by what stands for their paths
 	images    []*dwarfloc.Image                             // that were opened
+	anyProbe  bool                                          // the program that runs is meant since no other file is named, and kernels have no statically defined probes
 	notThere  error                                         // why the program that runs is not meant but the kernel: it has nothing of what is asked for, or says nothing
 }
 

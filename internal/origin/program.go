@@ -36,19 +36,25 @@ func (f *Finder) ProgramsOf(ctx context.Context, defs []*probe.Definition, comma
 	return out
 }
 
-// AlsoThere adds to the error for a function that the kernel does not have why it is not one of the program.
+// AlsoThere adds to the error for a function that the kernel does not have why it is not one of the program, and to that for a statically
+// defined probe that the program does not have where others are.
 func (f *Finder) AlsoThere(err error) error {
 	var missing *sites.NotFoundError
-	if f.notThere == nil || !errors.As(err, &missing) {
-		return err
+	switch {
+	case !errors.As(err, &missing) && !errors.Is(err, dwarfloc.ErrNoDWARF):
+	case f.anyProbe:
+		return usage.Advise(err, "-x FILE names the program or library that has the probe")
+	case f.notThere != nil && missing != nil:
+		return usage.Advise(err, fmt.Sprintf("and %v", f.notThere))
 	}
-	return usage.Advise(err, fmt.Sprintf("and %v", f.notThere))
+	return err
 }
 
 // hasAny reports whether a program has a function, or a file of source lines, that a definition names, or is meant without it: kernels
 // have no statically defined probes.
 func (f *Finder) hasAny(ctx context.Context, path string, defs []*probe.Definition) bool {
 	if slices.ContainsFunc(defs, func(def *probe.Definition) bool { return def.Point.Provider != "" }) {
+		f.anyProbe = true
 		return true
 	}
 	o := f.ImageOptions(nil)

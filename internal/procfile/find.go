@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"os/exec"
@@ -17,8 +18,8 @@ import (
 )
 
 // Find returns the path of a program or library by its name: of the file that a process has mapped, if pid is not 0, or else in PATH and
-// where the loader finds libraries. A path, and the name of a regular file in the working directory, are returned as they are, and so is a
-// name that nothing has. The process must see the same files as this one.
+// where the loader finds libraries. A path, and the name of a regular file in the working directory, are returned as they are. The process must
+// see the same files as this one.
 func Find(pid int, name string) (string, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return name, nil
@@ -32,20 +33,41 @@ func Find(pid int, name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return filepath.EvalSymlinks(path)
 	}
-	cache, err := readTable("/etc/ld.so.cache")
-	if err != nil {
-		return name, nil
-	}
-	for path := range libraries(cache, name) {
-		if own(path) {
-			return filepath.EvalSymlinks(path)
+	if cache, err := readTable("/etc/ld.so.cache"); err == nil {
+		for path := range libraries(cache, name) {
+			if own(path) {
+				return filepath.EvalSymlinks(path)
+			}
 		}
 	}
-	return name, nil
+	return "", fmt.Errorf("%s: %w here, in PATH, or where the loader finds libraries", name, fs.ErrNotExist)
 }
 
 // programDirs are where programs are, if nobody says it (PATH of a shell).
-var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+const programDirs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// maxEnvironment is how many bytes are read of what a process was begun with.
+const maxEnvironment = 64 << 10
+
+// pathOf returns the directories of a process's PATH.
+func pathOf(pid int) (dirs []string) {
+	list := programDirs
+	if f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ"); err == nil {
+		defer f.Close()
+		text, _ := io.ReadAll(io.LimitReader(f, maxEnvironment)) // what can be read is enough
+		for variable := range strings.SplitSeq(string(text), "\x00") {
+			if path, is := strings.CutPrefix(variable, "PATH="); is {
+				list = path
+			}
+		}
+	}
+	for dir := range strings.SplitSeq(list, ":") {
+		if filepath.IsAbs(dir) { // others are below a working directory that may be another one now
+			dirs = append(dirs, filepath.Clean(dir))
+		}
+	}
+	return dirs
+}
 
 // findThere returns the path that a program or library has to a process with another root, by its name: one that the process has mapped, or else
 // where the shell and the loader look there.
@@ -60,7 +82,7 @@ func findThere(root string, pid int, name string) (string, error) {
 		}
 		return path, nil
 	}
-	for _, dir := range programDirs {
+	for _, dir := range pathOf(pid) {
 		if at, inErr := inRoot(root, dir+"/"+name); inErr == nil {
 			if st, statErr := os.Stat(at); statErr == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 				return dir + "/" + name, nil
@@ -69,7 +91,7 @@ func findThere(root string, pid int, name string) (string, error) {
 	}
 	cache, cacheErr := inRoot(root, "/etc/ld.so.cache")
 	if cacheErr != nil {
-		return "", err
+		return "", nowhere(err)
 	}
 	table, cacheErr := readTable(cache)
 	if cacheErr != nil {
@@ -80,7 +102,12 @@ func findThere(root string, pid int, name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", err
+	return "", nowhere(err)
+}
+
+// nowhere is the error for a name that a process has not mapped, which err says, and that is not elsewhere either.
+func nowhere(err error) error {
+	return fmt.Errorf("%w, and its PATH and its loader's directories have none: name the path that the file has there", err)
 }
 
 // mapped returns the path of a file of a name that a process has mapped.

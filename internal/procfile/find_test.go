@@ -3,8 +3,11 @@ package procfile
 import (
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,13 +36,16 @@ func TestFind(t *testing.T) {
 		pid        int
 		name, want string
 	}{
-		{0, "", ""}, {0, "./sh", "./sh"}, {0, "/bin/none", "/bin/none"}, {0, "here", "here"}, {0, "no-such-program", "no-such-program"},
+		{0, "", ""}, {0, "./sh", "./sh"}, {0, "/bin/none", "/bin/none"}, {0, "here", "here"},
 		{0, "sh", strings.TrimPrefix(shell, "/usr")}, {os.Getpid(), filepath.Base(own), own},
 	} {
 		got, err := Find(tt.pid, tt.name)
 		if err != nil || got != tt.want && strings.TrimPrefix(got, "/usr") != tt.want {
 			t.Errorf("%d, %q: %q, %v; want %q", tt.pid, tt.name, got, err, tt.want)
 		}
+	}
+	if got, err := Find(0, "no-such-program"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "in PATH") {
+		t.Errorf("a program that is nowhere: %q, %v", got, err)
 	}
 	if got, err := Find(os.Getpid(), "sh"); err == nil || !strings.Contains(err.Error(), "has mapped no file sh") {
 		t.Errorf("a file that is not mapped: %q, %v", got, err)
@@ -85,7 +91,7 @@ func TestFindThere(t *testing.T) {
 		what, want, err string
 		make            func() error
 	}{
-		{"none", "", "has mapped no file libx.so", func() error { return nil }},
+		{"none", "", "name the path that the file has there", func() error { return nil }},
 		{"a pipe", "", "ld.so.cache: it is no regular file", func() error { return unix.Mkfifo(cache, 0o600) }},
 		{"a huge one", "", "ld.so.cache: it is larger than 4 MiB", func() error {
 			return errors.Join(os.WriteFile(cache, table, 0o600), os.Truncate(cache, 1<<40))
@@ -111,6 +117,28 @@ func TestFindThere(t *testing.T) {
 			t.Fatalf("%s: it waits", tt.what)
 		}
 		_ = os.Remove(cache)
+	}
+}
+
+// TestPathOf: a process has a PATH of its own, of which only whole paths count.
+func TestPathOf(t *testing.T) {
+	for _, tt := range []struct {
+		environment []string
+		want        []string
+	}{
+		{[]string{"A=b", "PATH=/opt/here:there::/opt/../usr/bin"}, []string{"/opt/here", "/usr/bin"}},
+		{[]string{"A=b"}, strings.Split(programDirs, ":")},
+	} {
+		cmd := exec.Command("sleep", "60")
+		cmd.Env = tt.environment
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if got := pathOf(cmd.Process.Pid); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, want %q", tt.environment, got, tt.want)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 }
 
