@@ -33,6 +33,8 @@ type answeredSite struct {
 	answers.Site
 	source answers.Source
 	ways   body.Ways
+	// around returns the site that the debug information has at a statically defined probe, or nil. It is nil for other sites.
+	around func() (*Site, error)
 }
 
 // ErrNotDescribed is wrapped by the error of a question that only debug information answers, asked of an image that has
@@ -83,7 +85,7 @@ func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
 	case x.Inline:
 		s.Kind = SiteInline
 	case x.Evidence == answers.ByNote:
-		s.Kind = SiteInstruction
+		s.Kind, a.around = SiteInstruction, img.around(x.Addr)
 	}
 	for i := range x.Callers {
 		s.Callers = append(s.Callers, Caller(x.Callers[i]))
@@ -386,7 +388,19 @@ func (a *answeredSite) ranges(s *Site) ([][2]uint64, error) {
 }
 
 func (a *answeredSite) variables(s *Site) ([]*Variable, error) {
-	return nil, a.notDescribed(s, "local variables")
+	at, err := a.described()
+	switch {
+	case err != nil:
+		return nil, err
+	case at == nil:
+		return nil, a.notDescribed(s, "local variables")
+	}
+	own, err := a.params(s)
+	if err != nil {
+		return nil, err
+	}
+	locals, err := at.by.variables(at)
+	return append(own, locals...), err
 }
 
 // notDescribed returns the error of a question about a site that its source cannot answer, which need not be the image's.
@@ -395,6 +409,12 @@ func (a *answeredSite) notDescribed(s *Site, what string) error {
 }
 
 func (a *answeredSite) namedType(s *Site, name string) (*types.Type, error) {
+	if at, err := a.described(); err != nil || at != nil {
+		if err != nil {
+			return nil, err
+		}
+		return at.by.namedType(at, name)
+	}
 	return s.Image.by.namedType(name)
 }
 
@@ -418,6 +438,12 @@ func (a *answeredSite) argument(s *Site, n int) (*Variable, error) {
 func (a *answeredSite) enumerator(s *Site, name string) (value int64, found bool, err error) {
 	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != reasons.NoSuchVariable {
 		return 0, false, err
+	}
+	if at, err := a.described(); err != nil || at != nil {
+		if err != nil {
+			return 0, false, err
+		}
+		return at.by.enumerator(at, name)
 	}
 	return a.source.Types().Enumerator(name)
 }
@@ -481,6 +507,12 @@ func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
 			return v, nil
 		}
 	}
+	if at, err := a.described(); err != nil || at != nil {
+		if err != nil {
+			return nil, err
+		}
+		return at.by.lookup(at, name)
+	}
 	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + a.source.What() + " has no other variables"}
 	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
 }
@@ -508,11 +540,23 @@ func (a *answeredSite) result(s *Site) (*Variable, error) {
 }
 
 func (a *answeredSite) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
+	if at, err := a.described(); err != nil || at != nil {
+		if err != nil {
+			return nil, nil, r, err
+		}
+		return at.by.frame(at)
+	}
 	x, err := a.Values.Frame(s.asked())
 	return x.Loc.Expr, nil, x.Reason, err
 }
 
 func (a *answeredSite) pointee(s *Site, target uint64) (*Variable, error) {
+	if at, err := a.described(); err != nil || at != nil {
+		if err != nil {
+			return nil, err
+		}
+		return at.by.pointee(at, target)
+	}
 	x, err := a.Values.Pointee(s.asked(), target)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
@@ -30,4 +31,23 @@ func (img *Image) staticProbes(ctx context.Context, m Matcher) (*SiteList, []str
 	}
 	l, err := answered{img, n.by}.list(ctx, m, nil)
 	return l, names, err
+}
+
+// around returns a function for answeredSite.around. Where nothing but the note is known, its answer is nil.
+func (img answered) around(addr uint64) func() (*Site, error) {
+	return sync.OnceValues(func() (*Site, error) {
+		at, err := img.by.siteAt(context.Background(), addr)
+		if errors.Is(err, ErrNoFunction) || errors.Is(err, ErrNotDescribed) {
+			return nil, nil
+		}
+		return at, err
+	})
+}
+
+// described returns the site that the debug information has where a statically defined probe is, or nil: it knows what the note does not.
+func (a *answeredSite) described() (*Site, error) {
+	if a.around == nil {
+		return nil, nil
+	}
+	return a.around()
 }

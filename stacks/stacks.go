@@ -214,7 +214,7 @@ func (o *object) find(of, link uint64, probed *dwarfloc.Site) []Frame {
 		return []Frame{last}
 	}
 	file, line := site.File, site.Line
-	if probed != nil && (probed.Function != site.Function || len(probed.Callers) != len(site.Callers)) {
+	if probed != nil && probed.Kind != dwarfloc.SiteInstruction && (probed.Function != site.Function || len(probed.Callers) != len(site.Callers)) {
 		// A body begins where one in it does, or one before it ends.
 		file, line, _ = probed.Declared()
 		site = probed

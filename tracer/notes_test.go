@@ -106,6 +106,23 @@ func TestNotes(t *testing.T) {
 					t.Errorf("(-printed +traced):\n%s", diff)
 				}
 			}
+			if strings.Contains(c.options, "COUNTED") {
+				return
+			}
+			// The debug information knows what the note does not.
+			img, err := dwarfloc.Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			got := ""
+			for _, l := range traced(t, plans(t, img, "if=i->kind==7; %shop:sell $arg1:string i->name i->price by (struct item *)$arg1->n"), "", path) {
+				_, value, _ := strings.Cut(l, " ")
+				got += value + " "
+			}
+			if want := `arg1="pear" name="pear" price=1099511627776 by=1 n=300 `; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
 		})
 	}
 }
