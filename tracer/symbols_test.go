@@ -168,3 +168,85 @@ func TestGoSymbols(t *testing.T) {
 		})
 	}
 }
+
+// What its functions return, the program prints. Parts of them are elsewhere: one goes on in the function, one throws, and one begins where the
+// frame has more than a call makes.
+const coldSource = `
+#include <cstdio>
+#include <stdexcept>
+volatile int sink;
+extern "C" {
+__attribute__((cold, noinline)) int complain(int n) { sink = sink + n; return n * 2; }
+__attribute__((noinline)) int back(int n, int *p)
+{
+	int sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += p[i & 3] * i;
+	if (__builtin_expect(n > 5, 0)) {
+		sum += complain(n);
+		p[0] = sum = sum + complain(sum);
+		if (n > 7)
+			return -7;
+	}
+	for (int i = 0; i < n; i++)
+		sum ^= p[i & 3], sink = sink + 1;
+	return sum;
+}
+__attribute__((noinline)) int throws(int n)
+{
+	if (n == 3)
+		throw std::runtime_error("three");
+	sink = sink + n;
+	return n + 1;
+}
+__attribute__((noinline)) int deep(int n, int *p)
+{
+	int a = complain(n), b = complain(a);
+	if (__builtin_expect(a + b > 50, 0)) {
+		complain(b);
+		complain(a);
+		return a - b + p[1];
+	}
+	return a + b + p[0];
+}
+}
+int main()
+{
+	int p[4] = {1, 2, 3, 4};
+	for (int i = 0; i < 12; i++) {
+		printf("back retval=%d\n", back(i, p));
+		try {
+			printf("throws retval=%d\n", throws(i));
+		} catch (std::exception &) {
+		}
+		printf("deep retval=%d\n", deep(i, p));
+	}
+}
+`
+
+// TestColdParts: a stripped file has no symbols of the parts of functions that are elsewhere, and their frame descriptions tell them.
+func TestColdParts(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, options := range []string{"-O2", "-O1 -freorder-blocks-and-partition -fno-omit-frame-pointer", "-O3 -no-pie"} {
+		path, _ := build(t, "g++-12", "cold.cc", coldSource, append(strings.Fields(options), "-rdynamic")...)
+		if out, err := exec.Command(testenv.Tool(t, "strip"), path).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		img, err := dwarfloc.Open(path, &dwarfloc.Options{Symbols: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		want, err := exec.Command(path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		run(t, plans(t, img, "back%return $retval:s32", "throws%return $retval:s32", "deep%return $retval:s32"), "", []string{path}, func(_ int, h *tracer.Hit) {
+			fmt.Fprintf(&got, "%s retval=%s\n", h.Plan.Sites[h.Site].Function, h.Values[0])
+		})
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s (-printed +traced):\n%s", options, diff)
+		}
+	}
+}

@@ -35,6 +35,8 @@ type Symbols struct {
 	goes, goKnown bool
 	// cold returns the parts of functions that are only jumped to, by the symbols of the functions.
 	cold func() map[string][]dw.Range
+	// frames are the frame descriptions, or nil.
+	frames func() *dw.Data
 }
 
 // BySymbols is what Source.What returns of Symbols.
@@ -42,7 +44,7 @@ const BySymbols = "the symbol table"
 
 // NewSymbols returns what the symbols of a file say. flags are those of its header.
 func NewSymbols(f *image.File, flags uint32) (*Symbols, error) {
-	t := &Symbols{file: f, machine: abi.Machine{Arch: f.Arch(), Flags: flags}}
+	t := &Symbols{file: f, machine: abi.Machine{Arch: f.Arch(), Flags: flags}, frames: framesOf(f)}
 	t.onlyC = sync.OnceValue(func() bool { return needed.OnlyC(f) })
 	t.cold = sync.OnceValue(func() map[string][]dw.Range {
 		out := make(map[string][]dw.Range)
@@ -306,7 +308,7 @@ func (t *Symbols) returns(x *symbolSite, force bool) (leaves []body.Leave, kept 
 	if force && !t.isGo(x.Name) {
 		return nil, ""
 	}
-	code := body.Alone(t.file, t.code(x))
+	code := t.whole(x)
 	why := code.Why
 	if why == "" {
 		leaves, why = code.Leaves()

@@ -30,7 +30,22 @@ func Alone(f *image.File, parts []dw.Range) *Code {
 		check, is := neverReturn[sym.Name]
 		return is || goPanics(sym.Name), !check
 	}
-	c := &Code{arch: arch, graph: new(flow.Graph).Follow(x)}
+	c := &Code{arch: arch, ranges: apart(parts), graph: new(flow.Graph).Follow(x)}
 	c.Why = c.graph.Why
 	return c
+}
+
+// Exit is a jump or branch out of a function's code.
+type Exit struct{ From, To uint64 }
+
+// Exits returns the branches and jumps that lead out of the code.
+func (c *Code) Exits() (out []Exit) {
+	for i := range c.graph.Insns {
+		from := c.graph.Insns[i].Addr
+		in, ok := c.arch.Next(c.graph.Bytes(int32(i)))
+		if to := from + uint64(in.Target); ok && in.Branches && !in.Call && !dw.Covers(c.ranges, to) {
+			out = append(out, Exit{from, to})
+		}
+	}
+	return out
 }

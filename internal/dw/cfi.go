@@ -29,6 +29,9 @@ type FDE struct {
 	instr  []byte
 }
 
+// Range returns the code that the description is of.
+func (f *FDE) Range() Range { return Range{f.lo, f.hi} }
+
 type cie struct {
 	d          []byte // the section
 	sec        string
