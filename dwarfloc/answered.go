@@ -60,8 +60,35 @@ func (img answered) name() string               { return img.source.What() }
 func (img answered) guard(f func() error) error { return img.guardFiles(f) }
 func (img answered) hasLines() error            { return img.notDescribed("source lines") }
 
-func (img answered) siteAt(context.Context, uint64) (*Site, error) {
-	return nil, img.notDescribed("which body holds an address")
+func (img answered) siteAt(_ context.Context, addr uint64) (at *Site, err error) {
+	t, is := img.source.(*answers.Symbols)
+	if !is {
+		return nil, img.notDescribed("which body holds an address")
+	}
+	err = img.guard(func() error {
+		number, ok := t.At(addr)
+		if !ok {
+			return fmt.Errorf("%s: %w %#x: no symbol is of code there", img.Path(), ErrNoFunction, addr)
+		}
+		return t.Sites([]uint64{number}, func(_ int, x *answers.Site) error {
+			var s Site
+			img.site(x, &s, new(body.Ways))
+			s.reused = false
+			if at = &s; addr != s.Addr {
+				at = s.instruction(addr)
+			}
+			return nil
+		})
+	})
+	return at, err
+}
+
+// instruction returns the site of an instruction in the function of an entry.
+func (s *Site) instruction(addr uint64) *Site {
+	at := *s
+	at.reused, at.Kind, at.Addr, at.View, at.AfterPrologue, at.body = false, SiteInstruction, addr, 0, false, s.Addr
+	at.locateSymbol(s.Function)
+	return &at
 }
 
 func (img answered) namedType(name string) (*types.Type, error) {
@@ -292,7 +319,7 @@ func (a *answeredSite) problem(s *Site) error {
 	} else {
 		known = true
 	}
-	for _, way := range []func(uint64) (string, bool){a.WayIn, a.WayOut} {
+	for _, way := range []func(uint64) (string, bool){a.WayIn, a.WayOut, a.Inside} {
 		if way != nil && s.Addr != a.Addr && problem == "" {
 			wrong, is := way(s.Addr)
 			problem, known = wrong, known || is
@@ -458,6 +485,10 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 		at.Addr, at.View, at.AfterPrologue = a.Start, 0, false
 		at.locateSymbol(s.Function)
 	default:
+		if a.Inside != nil {
+			_, ok := a.Inside(a.Start + off)
+			return s.instruction(a.Start + off), ok, nil
+		}
 		return nil, false, a.notDescribed(s, "where else in a function its arguments are")
 	}
 	return &at, true, nil

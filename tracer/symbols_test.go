@@ -1,10 +1,12 @@
 package tracer_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -247,6 +250,64 @@ func TestColdParts(t *testing.T) {
 		})
 		if diff := cmp.Diff(string(want), got.String()); diff != "" {
 			t.Errorf("%s (-printed +traced):\n%s", options, diff)
+		}
+	}
+}
+
+// TestInsideSymbols: an instruction of a function of which there is only a symbol has registers, and the first one also what is passed. An address
+// that is none, and one of no function, are errors.
+func TestInsideSymbols(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, described := build(t, "gcc-12", "source.c", printsSource, "-O2", "-no-pie")
+	bare := path + ".bare"
+	if out, err := exec.Command(testenv.Tool(t, "objcopy"), "--strip-debug", path, bare).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	img, err := dwarfloc.Open(bare, &dwarfloc.Options{Symbols: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	all, err := described.Sites(t.Context(), dwarfloc.Name("early"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := all[0].Addr
+	want := []string{"0", "1", "2", "3"}
+	passed := func(definition string) (got []string) {
+		run(t, plans(t, img, definition), "", []string{bare}, func(_ int, h *tracer.Hit) { got = append(got, h.Values[0].String()) })
+		return got
+	}
+	if got := passed(fmt.Sprintf("%#x $arg1:s32", entry)); !slices.Equal(got, want) {
+		t.Errorf("at its address: %q", got)
+	}
+	inside := 0
+	for off := 1; off < 8; off++ {
+		for _, definition := range []string{fmt.Sprintf("early+%d %%di:s32 $arg1 $frame", off), fmt.Sprintf("%#x %%di:s32 $arg1 $frame", entry+uint64(off))} {
+			// The debug information knows the same of where instructions are.
+			_, wrong := plansOf(described, plan.Options{}, fmt.Sprintf("early+%d", off))
+			p, err := plansOf(img, plan.Options{}, definition)
+			if (err == nil) != (wrong == nil) || err != nil && !errors.Is(err, refusals.ErrMidInstruction) {
+				t.Fatalf("%s: %v, and with debug information %v", definition, err, wrong)
+			}
+			if err != nil {
+				continue
+			}
+			inside++
+			if a := p[0].Sites[0].Args; a[1].Fetched() || a[2].Fetched() {
+				t.Errorf("%s: what is passed, or the frame, is known", definition)
+			}
+			if got := passed(definition); inside < 3 && !slices.Equal(got, want) {
+				t.Errorf("%s: %q", definition, got)
+			}
+		}
+	}
+	if inside == 0 {
+		t.Error("no instruction was inside")
+	}
+	for definition, want := range map[string]string{"early+4000": "is outside the code", "0x10": "no symbol is of code there"} {
+		if _, err := plansOf(img, plan.Options{}, definition); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", definition, err)
 		}
 	}
 }

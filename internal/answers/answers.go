@@ -78,6 +78,9 @@ type Site struct {
 	WayIn   func(probe uint64) (refused string, known bool)     // likewise of a way in; in a program what is wrong with its address
 	WayOut  func(probe uint64) (wrong string, known bool)       // and of a way out
 	Problem string                                              // what is wrong with the site's own address, or ""
+	// Inside reports whether an address is one of the function's code, and what is wrong with a probe there, or "". It is nil where nothing is
+	// known but the site itself.
+	Inside func(addr uint64) (wrong string, is bool)
 }
 
 // Caller is a function that a site is inlined into.

@@ -229,6 +229,7 @@ func (t *Symbols) site(x *symbolSite) Site {
 		Evidence: "symbol", Number: x.Addr, Addr: x.Addr, Function: x.function, Qualified: x.qualified, Symbol: x.Name, In: x.Addr, Of: x.Addr, Start: x.Addr,
 		Values: symbolValues{t, x}, Problem: t.problem(x),
 		Returns: func(force bool) ([]body.Leave, string) { return t.returns(x, force) },
+		Inside:  func(addr uint64) (string, bool) { return t.inside(x, addr) },
 	}
 	if t.isGo(x.Name) {
 		s.Begun = func() uint64 { return t.begun(x) }
@@ -237,6 +238,37 @@ func (t *Symbols) site(x *symbolSite) Site {
 		s.Offset, s.Addr, s.LocalEntry = local-x.Addr, local, true
 	}
 	return s
+}
+
+// At returns the number of the function around an address.
+func (t *Symbols) At(addr uint64) (number uint64, ok bool) {
+	for i := 0; ; i++ {
+		s, ok := t.file.Symbol(i)
+		if !ok {
+			return 0, false
+		}
+		if s.Label || addr < s.Addr {
+			continue
+		}
+		if dw.Covers(t.code(&symbolSite{Symbol: s}), addr) {
+			return uint64(i), true
+		}
+	}
+}
+
+// inside is Site.Inside.
+func (t *Symbols) inside(x *symbolSite, addr uint64) (wrong string, is bool) {
+	if !dw.Covers(t.code(x), addr) {
+		return "", false
+	}
+	code := t.whole(x)
+	switch begins, known := code.Begins(addr); {
+	case !known:
+		return refusals.ErrNotDecoded.Error() + ": " + code.Why, true
+	case !begins:
+		return fmt.Sprintf("%v: none that %s runs begins at %#x", refusals.ErrMidInstruction, x.qualified, addr), true
+	}
+	return harm(t.file, addr), true
 }
 
 // problem says why no probe belongs where a symbol is, or "".

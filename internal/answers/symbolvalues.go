@@ -141,7 +141,12 @@ func (v symbolValues) Result(Place) (x Value, err error) {
 }
 
 // Frame returns $frame.
-func (v symbolValues) Frame(Place) (Value, error) { return entryFrame(v.t.machine.Arch), nil }
+func (v symbolValues) Frame(at Place) (Value, error) {
+	if !at.Entry && !at.Return {
+		return Value{Reason: notDescribed("where the frame is inside of a function")}, nil
+	}
+	return entryFrame(v.t.machine.Arch), nil
+}
 
 // Pointee returns an error: a symbol has no implicit pointers.
 func (v symbolValues) Pointee(Place, uint64) (Value, error) {

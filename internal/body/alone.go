@@ -49,3 +49,12 @@ func (c *Code) Exits() (out []Exit) {
 	}
 	return out
 }
+
+// Begins reports whether an instruction that the function runs begins at an address. known is false if the function cannot be followed.
+func (c *Code) Begins(addr uint64) (is, known bool) {
+	if c.graph == nil || c.Why != "" {
+		return false, false
+	}
+	_, is = c.graph.At(addr)
+	return is, true
+}

@@ -68,7 +68,7 @@ func (f *Finder) hasAny(ctx context.Context, path string, defs []*probe.Definiti
 	return slices.ContainsFunc(defs, func(def *probe.Definition) bool {
 		p := &def.Point
 		if p.Function == "" && p.Source == "" {
-			return false // an address, which all may have
+			return p.Address>>63 == 0 // the upper half of addresses is the kernel's
 		}
 		sel, err := selected.Of(def, nil)
 		if p.Function == "" {
