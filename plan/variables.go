@@ -64,6 +64,10 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole
 		if whole {
 			return probe.Errorf(def, e.Pos, "a number with a point can only be compared")
 		}
+	case syntax.KindWide:
+		if whole {
+			return probe.Errorf(def, e.Pos, "a number of more than 64 bits can only be compared")
+		}
 	}
 	for _, s := range e.Path {
 		if err := checkExpr(img, def, s.IndexBy, false); err != nil {

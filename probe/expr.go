@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,11 @@ func (s *scanner) primary(expecting string) (syntax.Expr, error) {
 		}
 		if n := floatLen(s.rest()); n > 0 {
 			e.Kind, e.Name = syntax.KindFloat, s.rest()[:n]
+			s.pos += n
+			return e, nil
+		}
+		if n := wideLen(s.rest()); n > 0 {
+			e.Kind, e.Name = syntax.KindWide, s.rest()[:n]
 			s.pos += n
 			return e, nil
 		}
@@ -230,6 +236,15 @@ func floatLen(text string) int {
 		return 0
 	}
 	return end
+}
+
+// wideLen returns how many bytes a number of 65 to 128 bits has at the beginning of a text, or 0 if it is another one, or none.
+func wideLen(text string) int {
+	digits := text[:numberLen(text)]
+	if n, ok := new(big.Int).SetString(digits, 0); ok && n.BitLen() > 64 && n.BitLen() <= 128 && (digits[0] != '0' || strings.HasPrefix(digits, "0x")) {
+		return len(digits)
+	}
+	return 0
 }
 
 // number parses a number, decimal or hexadecimal. what describes it in messages.

@@ -117,6 +117,10 @@ func (c *computation) root(e *syntax.Expr) (*dwarfloc.Variable, error) {
 		return nil, wrongAt(e, "a string can only be compared (==, !=, ~)")
 	case syntax.KindFloat:
 		return nil, wrongAt(e, "a number with a point can only be compared")
+	case syntax.KindWide:
+		wrong := wrongAt(e, "a number of more than 64 bits can only be compared").(*Mismatch)
+		wrong.wide = true
+		return nil, wrong
 	}
 	n, err := c.compute(e)
 	if err != nil {
@@ -355,7 +359,7 @@ func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	if err == nil {
 		b, err = c.number(e.B)
 	}
-	if wrong := (*Mismatch)(nil); compares && errors.As(err, &wrong) && (wrong.Expr == e.A || wrong.Expr == e.B) {
+	if wrong := (*Mismatch)(nil); compares && errors.As(err, &wrong) && (wrong.Expr == withoutSign(e.A) || wrong.Expr == withoutSign(e.B)) {
 		switch {
 		case wrong.real:
 			return c.compareReals(e, err)

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/inside"
@@ -29,6 +30,10 @@ type floating struct {
 func (c *computation) constantReal(e *syntax.Expr) (v float64, is bool, err error) {
 	switch {
 	case len(e.Path) > 0:
+	case e.Kind == syntax.KindWide:
+		v, _ := new(big.Float).SetString(e.Name) // the parser has read it
+		f, _ := v.Float64()
+		return f, true, nil
 	case e.Kind == syntax.KindFloat:
 		v, err := strconv.ParseFloat(e.Name, 64)
 		if err != nil {

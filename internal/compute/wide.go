@@ -1,6 +1,9 @@
 package compute
 
 import (
+	"math"
+	"math/big"
+
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -18,8 +21,32 @@ type wide struct {
 	reason    loc.Reason
 }
 
+// withoutSign returns an operand, without the sign of a constant of two words.
+func withoutSign(e *syntax.Expr) *syntax.Expr {
+	if e.Kind == syntax.KindUnary && e.Name == "-" && e.A.Kind == syntax.KindWide {
+		return e.A
+	}
+	return e
+}
+
+// wideConstant returns a constant of two words: one that is written with digits alone is signed if it can be, as those of C are.
+func (c *computation) wideConstant(e *syntax.Expr) wide {
+	v, _ := new(big.Int).SetString(withoutSign(e).Name, 0) // the parser has read it
+	words := new(big.Int).Set(v)
+	if e.Kind == syntax.KindUnary {
+		words.Sub(new(big.Int).Lsh(big.NewInt(1), 8*wideBytes), v)
+	}
+	word := func(n *big.Int) *loc.Expr {
+		return c.ev.Const(new(big.Int).And(n, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
+	}
+	return wide{low: word(words), high: word(new(big.Int).Rsh(words, 64)), signed: v.BitLen() < 8*wideBytes}
+}
+
 // wideOf returns an operand: an integer of two words, or a number.
 func (c *computation) wideOf(e *syntax.Expr) (w wide, err error) {
+	if withoutSign(e).Kind == syntax.KindWide {
+		return c.wideConstant(e), nil
+	}
 	if n, err := c.number(e); err == nil {
 		w = wide{low: n.e, signed: true, reason: n.reason} // an unsigned number of one word is one of those too
 		if n.reason.Code != reasons.None {

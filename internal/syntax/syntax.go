@@ -6,7 +6,7 @@ package syntax
 type Expr struct {
 	Kind ExprKind
 	// Name is the name of a variable, of a register without its "%", or of a symbol without
-	// its "@"; the text of a KindString; the digits of a KindNumber; the sign of a KindUnary or
+	// its "@"; the text of a KindString; the digits of a KindNumber or KindWide; the sign of a KindUnary or
 	// KindBinary.
 	Name string
 	// Number is the offset after a symbol, or of KindOffset, in bytes (two's complement), an
@@ -48,6 +48,7 @@ type TypeName struct {
 //   - KindArgument: $argN: the Nth argument of the function, counted from 1
 //   - KindNumber: a number in a larger expression
 //   - KindFloat: a number with a point, to compare with
+//   - KindWide: a number of more than 64 bits, to compare with
 //   - KindString: "TEXT", to compare with
 //   - KindUnary: -A, ~A, !A, *A (what a pointer points to) or &A (an address)
 //   - KindBinary: an operation of C, or A ~ "PATTERN"
@@ -97,6 +98,8 @@ const (
 	KindNumber
 	// KindFloat is a number with a point, to compare with.
 	KindFloat
+	// KindWide is a number of 65 to 128 bits, to compare with.
+	KindWide
 	// KindString is "TEXT", to compare with.
 	KindString
 	// KindUnary is -A, ~A, !A, *A (what a pointer points to) or &A (an address).

@@ -55,7 +55,7 @@ func (e Expr) String() string {
 		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
 	case KindImmediate:
 		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
-	case KindNumber, KindFloat:
+	case KindNumber, KindFloat, KindWide:
 		b.WriteString(e.Name)
 	case KindTask:
 		b.WriteString("$" + e.Name)
@@ -111,7 +111,7 @@ func (e Expr) ArgName() string {
 		return e.Name
 	case KindUnary, KindCast:
 		return e.A.ArgName()
-	case KindBinary, KindNumber, KindFloat, KindString:
+	case KindBinary, KindNumber, KindFloat, KindWide, KindString:
 		return "value"
 	case KindSizeof:
 		return "size"
