@@ -40,13 +40,13 @@ type usedArg struct {
 	slot prologue.Field
 }
 
-// The layout of an entry, after the head that entries of open runs have: bits of what was not fetched, the site of the end, and the
-// caller. Slots follow, and the key.
+// The layout of an entry, after the head that entries of open runs have: bits of what was not fetched, the site of the end, and where the
+// run began, as a key has it. Slots follow, and the key.
 const (
 	runMissing = atRecord
 	runEnd     = runMissing + 8
 	runCaller  = runEnd + 8
-	runSlots   = runCaller + callerSize
+	runSlots   = runCaller + keyStackSize
 )
 
 // The layout of what a key of runs has after its head.
@@ -268,10 +268,13 @@ func (w *summaryWriter) begin(x *spans, span int, rec record, from []source, ove
 		asm.Or.Reg(asm.R7, asm.R1),
 		asm.StoreMem(asm.R9, runMissing, asm.R7, asm.DWord),
 	)
-	if slices.Contains(w.what.By, byCaller) {
+	if slices.Contains(w.what.By, byCaller) || slices.Contains(w.what.By, byStack) {
 		w.add(asm.Mov.Reg(asm.R8, asm.R9),
 			asm.LoadMem(asm.R9, asm.RFP, spanCookie, asm.DWord), asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1))
 		w.caller(runCaller)
+		if slices.Contains(w.what.By, byStack) {
+			w.stackIDs(runCaller)
+		}
 		w.add(asm.Mov.Reg(asm.R9, asm.R8))
 	}
 	w.add(
@@ -386,8 +389,8 @@ func (c *counted) keyOf(entry []byte) []byte {
 	for _, p := range c.parts {
 		switch p.what {
 		case bySite, byFunction:
-		case byCaller:
-			copy(key[p.at:], entry[runCaller:runCaller+callerSize])
+		case byCaller, byStack:
+			copy(key[p.at:p.at+p.size], entry[runCaller:])
 		case byComm:
 			copy(key[p.at:], entry[atComm:atComm+commSize])
 		case byPID:

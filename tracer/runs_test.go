@@ -282,7 +282,6 @@ func TestRunMistakes(t *testing.T) {
 		what tracer.SummaryOptions
 		want string
 	}{
-		{tracer.SummaryOptions{By: []string{"stack"}}, "stacks are of hits"},
 		{tracer.SummaryOptions{By: []string{"$duration"}}, "a histogram has it"},
 		{tracer.SummaryOptions{Totals: []string{"frame"}}, `no definition fetches "frame"`},
 		{tracer.SummaryOptions{Totals: []string{"if"}}, `no definition fetches "if"`},
@@ -296,5 +295,39 @@ func TestRunMistakes(t *testing.T) {
 		if text := cmp.Or(err, nil); text == nil || !strings.Contains(text.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.what, err, tt.want)
 		}
+	}
+}
+
+const callersSource = `
+__attribute__((noinline)) void work(int n) { for (volatile int i = 0; i < n; i++) {} }
+__attribute__((noinline)) void one(void) { for (volatile int i = 0; i < 3; i++) work(10); __asm__ volatile(""); }
+__attribute__((noinline)) void other(void) { for (volatile int i = 0; i < 5; i++) work(10); __asm__ volatile(""); }
+int main(void) { one(); other(); return 0; }
+`
+
+// TestStacksOfRuns: runs are told apart by the stacks that they began with.
+func TestStacksOfRuns(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := build(t, "gcc-12", "callers.c", callersSource, "-O1", "-fno-omit-frame-pointer")
+	what := tracer.SummaryOptions{
+		By: []string{"stack", "caller"}, Totals: []string{"$duration"},
+		StackText:  func(s *tracer.Stack) string { return strconv.FormatBool(len(s.User) >= 3) },
+		CallerText: func(_ *tracer.Stack, address uint64) string { return strconv.FormatUint(address&0xfff, 16) }, // wherever it is loaded
+	}
+	rows, not, _ := countRuns(t, img, what, path, "work n")
+	if not != (tracer.Unreported{}) || len(rows) != 2 {
+		t.Fatalf("%+v, %d rows", not, len(rows))
+	}
+	for i, want := range []uint64{5, 3} {
+		r := &rows[i]
+		if r.Hits != want || r.Totals[0].Count != want || r.Keys[0].Text != "true" || r.Keys[1].Text == "?" {
+			t.Errorf("%d runs, %+v", r.Hits, r.Keys)
+		}
+	}
+	if rows[0].Keys[1].Text == rows[1].Keys[1].Text {
+		t.Error("both callers are one")
+	}
+	if rows, _, _ = countRuns(t, img, tracer.SummaryOptions{By: []string{"stack"}}, path, "work n"); len(rows) != 2 || strings.Count(rows[0].Keys[0].Text, ";") < 2 {
+		t.Errorf("by stacks alone: %d rows, %+v", len(rows), rows)
 	}
 }

@@ -66,7 +66,7 @@ type SummaryOptions struct {
 	Histograms []HistogramOf
 	// Spans are definitions whose whole runs are counted, in the place of plans, which are nil then. "$duration" is one more argument
 	// of each: how long the run took, in nanoseconds. What the definition's condition says of $duration and $retval is looked at
-	// where a run ends. By "stack" is not for them; By "caller" is where the run began.
+	// where a run ends. By "caller" and By "stack" are where the run began.
 	Spans []*plan.Span
 	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
 	// room for, from 1024 to 16384. Summary.Unreported counts hits with other keys.
@@ -373,9 +373,6 @@ func (c *counted) find(what *SummaryOptions) error {
 		case byCaller:
 			c.bySit, part.size = true, callerSize
 		case byStack:
-			if c.run != nil {
-				return errStackOfRuns
-			}
 			if p.Target.Reads == prologue.ReadSleep {
 				return errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
 			}

@@ -141,15 +141,15 @@ func (w *summaryWriter) writeKey() {
 		at := w.key + p.at
 		switch p.what {
 		case bySite, byFunction:
-		case byCaller:
+		case byCaller, byStack:
 			if w.run != nil {
-				w.add(copyWords(w.base, at, asm.R8, runCaller, callerSize)...)
-			} else {
-				w.caller(at)
+				w.add(copyWords(w.base, at, asm.R8, runCaller, p.size)...)
+				break
 			}
-		case byStack:
 			w.caller(at)
-			w.stackIDs(at)
+			if p.what == byStack {
+				w.stackIDs(at)
+			}
 		case byComm:
 			w.add(asm.Mov.Reg(asm.R1, w.base), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
 		case byPID:

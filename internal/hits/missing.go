@@ -35,7 +35,9 @@ func WhyUncounted(plans []*plan.Plan, rows []tracer.Row, not *tracer.Unreported)
 			}
 		}
 		for k := range rows[i].Totals {
-			n += int(rows[i].Totals[k].Missing)
+			if rows[i].Outcome == "" { // what has not ended has no results
+				n += int(rows[i].Totals[k].Missing)
+			}
 		}
 	}
 	fetched := slices.ContainsFunc(plans, func(p *plan.Plan) bool {

@@ -26,8 +26,12 @@ func PrintPprof(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, from t
 	p.text("")
 	valueType := func(name string) {
 		var t message
+		unit := "count"
+		if name == "$duration" {
+			unit = "nanoseconds"
+		}
 		t.number(typeName, p.text(name))
-		t.number(typeUnit, p.text("count"))
+		t.number(typeUnit, p.text(unit))
 		p.out.message(profileSampleType, t)
 	}
 	valueType("hits")

@@ -25,7 +25,10 @@ func TestPprof(t *testing.T) {
 		return tracer.Row{Keys: []tracer.Key{{Text: "cat"}, {Text: stack}}, Hits: hits, Totals: []tracer.Total{{Sum: sum}}}
 	}
 	rows := []tracer.Row{row("main;work;leaf", 5, int64(-7)), row("main;work", 3, uint64(9)), row("0x99", 1, int64(0))}
-	o := &tracer.SummaryOptions{By: []string{"comm", "stack"}, Totals: []string{"n"}}
+	o := &tracer.SummaryOptions{By: []string{"comm", "stack"}, Totals: []string{"n", "$duration"}}
+	for i := range rows {
+		rows[i].Totals = append(rows[i].Totals, tracer.Total{Sum: uint64(1)})
+	}
 	var b bytes.Buffer
 	if err := PrintPprof(&b, rows, o, time.Unix(5, 0), time.Second, func(text string) []stacks.Frame { return frames[text] }); err != nil {
 		t.Fatal(err)
@@ -34,7 +37,7 @@ func TestPprof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.TimeNanos != 5e9 || p.DurationNanos != 1e9 || len(p.Sample) != 3 || len(p.SampleType) != 2 || p.SampleType[1].Type != "n" || len(p.Mapping) != 1 {
+	if p.TimeNanos != 5e9 || p.DurationNanos != 1e9 || len(p.Sample) != 3 || len(p.SampleType) != 3 || p.SampleType[1].Type != "n" || p.SampleType[1].Unit != "count" || p.SampleType[2].Unit != "nanoseconds" || len(p.Mapping) != 1 {
 		t.Errorf("%v", p)
 	}
 	first, second := p.Sample[0], p.Sample[1]
