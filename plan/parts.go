@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
@@ -20,7 +21,7 @@ type part struct {
 	Argument
 	of   int    // index in Site.Args
 	n    int    // index in Argument.Parts
-	path string // in the argument's structure: members, a point before each; "" for the address of a text
+	path string // in the argument: members, a point before each, and elements, [0]; "" for the address of a text
 }
 
 // What is fetched inside of one structure: so many texts and slices, in members of members to this depth. Each takes its room in the record.
@@ -41,7 +42,7 @@ func partsOf(args []Argument, o *Options) (out []part, err error) {
 	left := keyRoom - keySize(args, o)
 	for i := range args {
 		a := &args[i]
-		if reasons.Mistaken(a.Variable.Reason.Code) || a.Length.Kind != loc.KindNone || !o.Parts && !slices.Contains(o.Keys, a.Name) {
+		if reasons.Mistaken(a.Variable.Reason.Code) || a.Length.Kind != loc.KindNone && a.Kind != prologue.KindSlice || !o.Parts && !slices.Contains(o.Keys, a.Name) {
 			continue
 		}
 		l := partList{of: i, room: min(maxParts, prologue.MaxRecordArgs-len(args)-len(out)), o: o.shape()}
@@ -52,6 +53,13 @@ func partsOf(args []Argument, o *Options) (out []part, err error) {
 			if a.Type.Kind == syntax.TypeNone {
 				err = l.inside(a.Variable, "", 0, 0)
 			}
+		case prologue.KindSlice:
+			if a.Type.Kind == syntax.TypeNone {
+				l.slices = append(l.slices, slice{a.Arg, a.Variable, ""})
+			}
+		}
+		for k := 0; err == nil && k < len(l.slices); k++ { // last: what is a member goes before
+			err = l.elements(&l.slices[k])
 		}
 		if err != nil {
 			return nil, err
@@ -87,6 +95,14 @@ type partList struct {
 	o        argument.Options
 	parts    []part
 	places   []prologue.Field // Argument.Parts
+	slices   []slice          // of which the elements may be texts
+}
+
+// slice is one whose elements may be texts, and its path.
+type slice struct {
+	prologue.Arg
+	v    *dwarfloc.Variable
+	path string
 }
 
 // add adds what a variable is, or refers to.
@@ -135,13 +151,36 @@ func (l *partList) inside(v *dwarfloc.Variable, path string, from, depth int) er
 			continue
 		}
 		at, offset := path+"."+m.Name, from+int(m.BitOffset/8)
-		switch l.add(of, at, prologue.Field{Offset: offset, Size: int(max(r.Size, 0))}).Kind {
-		case prologue.KindString, prologue.KindUserString, prologue.KindSlice:
+		switch p := l.add(of, at, prologue.Field{Offset: offset, Size: int(max(r.Size, 0))}); p.Kind {
+		case prologue.KindSlice:
+			l.slices = append(l.slices, slice{p.Arg, of, at})
+			continue
+		case prologue.KindString, prologue.KindUserString:
 			continue
 		}
 		l.parts, l.places = l.parts[:len(l.parts)-1], l.places[:len(l.places)-1]
 		if err := l.inside(of, at, offset, depth+1); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// elements adds the texts that a slice refers to, as many as there is room for its elements.
+func (l *partList) elements(s *slice) error {
+	n := s.MaxBytes / max(s.Size, 1)
+	for i := range min(n, l.room-len(l.parts)) {
+		of, err := compute.Follow(s.v, []syntax.Step{{Kind: syntax.StepIndex, Index: int64(i)}})
+		if err != nil {
+			return err
+		}
+		if of.Wrong != nil {
+			return nil
+		}
+		kind := l.add(of, s.path+"["+strconv.Itoa(i)+"]", prologue.Field{}).Kind
+		if kind != prologue.KindString && kind != prologue.KindUserString {
+			l.parts, l.places = l.parts[:len(l.parts)-1], l.places[:len(l.places)-1]
+			return nil
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/argument"
@@ -22,6 +23,7 @@ type Value struct {
 
 	null  bool
 	parts map[string]any // decoded, by their paths: see Options.Parts
+	path  string         // of a part itself
 }
 
 // Values returns the arguments of one hit at a site, which is an index in Plan.Sites. err and
@@ -47,7 +49,7 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	for i := range s.Args {
 		out[i] = value(&s.Args[i], i)
 	}
-	for i := range s.parts {
+	for i := len(s.parts) - 1; i >= 0; i-- { // elements are behind what has them
 		part := &s.parts[i]
 		v, of := value(&part.Argument, len(s.Args)+i), &out[part.of]
 		switch {
@@ -62,6 +64,7 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 			of.parts = make(map[string]any)
 		}
 		if of.parts[part.path] = literal("?"); !v.Lost {
+			v.parts, v.path = of.parts, part.path
 			of.parts[part.path] = v.decode()
 		}
 	}
@@ -201,9 +204,9 @@ func (v *Value) slice() any {
 		return rawBytes(v.Data)
 	}
 	n, b := v.word(), v.Data[8:]
-	out, d := new(list), decoder{left: maxNodes}
+	out, d := new(list), decoder{parts: v.parts, left: maxNodes}
 	for i := 0; uint64(i) < n && (i+1)*v.Size <= min(len(b), v.MaxBytes); i++ {
-		out.elements = append(out.elements, d.decode(el, b[i*v.Size:(i+1)*v.Size], "", 1))
+		out.elements = append(out.elements, d.decode(el, b[i*v.Size:(i+1)*v.Size], v.path+"["+strconv.Itoa(i)+"]", 1))
 	}
 	out.more = n - uint64(len(out.elements))
 	return out

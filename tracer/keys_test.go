@@ -20,13 +20,18 @@ const keysSource = `
 
 struct customer { int kind; std::string name; std::vector<short> orders; };
 struct large { char text[300]; int n; };
+struct shelf { std::vector<std::string> things; int n; };
 volatile long sink;
 
 __attribute__((noinline)) void sell(const customer &who, const char *what) { sink = sink + who.kind + (what != nullptr); }
 __attribute__((noinline)) void fill(large *l) { sink = sink + l->n; }
 
+__attribute__((noinline)) void stock(const shelf &s, const std::vector<std::string> &more) { sink = sink + s.things.size() + more.size(); }
+
 int main()
 {
+	stock({{"tea", "a kettle of copper"}, 2}, {"x", "y", "z"});
+	stock({{}, 0}, {});
 	for (int i = 0; i < 1000; i++) {
 		auto *c = new customer{i % 3 / 2, i % 3 ? "ann" : "a name that has memory of its own", {}};
 		if (i % 3 == 2)
@@ -58,6 +63,9 @@ func TestKeysInParts(t *testing.T) {
 		{"sell who", []string{"who"}, true, customers},
 		{"sell who.kind what:string", []string{"what"}, false, []string{"1 NULL", `999 "tea"`}},
 		{"sell who.kind what:string", []string{"what", "kind"}, true, []string{"1 NULL 1", `332 "tea" 1`, `667 "tea" 0`}},
+		{"stock s", []string{"s"}, false, []string{`1 {things=["tea", "a kettle of copper"], n=2}`, `1 {things=[], n=0}`}},
+		{"stock more", []string{"more"}, true, []string{`1 ["x", "y", ... 1 more]`, `1 []`}},
+		{"stock s.things[1] s.things", []string{"things"}, true, []string{`1 "a kettle of copper"`, "1 ?"}},
 		{"fill *l", []string{"l", "function"}, false, []string{
 			`1 {text="large", n=0} fill`, `1 {text="large", n=1} fill`, `1 {text="large", n=2} fill`,
 		}},
