@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -56,11 +57,11 @@ func extended(u uint64, size int) int64 {
 	return int64(u<<shift) >> shift
 }
 
-// printable reports whether an array of characters is text, with or without a NUL at its end.
+// printable reports whether an array of characters is text, with or without a NUL at its end. One that begins with a NUL is, if nothing follows.
 func printable(b []byte) bool {
 	for i, c := range b {
 		if c == 0 {
-			return i > 0
+			return i > 0 || bytes.Count(b, []byte{0}) == len(b)
 		}
 		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
 			return false

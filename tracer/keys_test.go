@@ -19,7 +19,7 @@ const keysSource = `
 #include <vector>
 
 struct customer { int kind; std::string name; std::vector<short> orders; };
-struct large { char text[300]; int n; };
+struct large { char text[300], none[8], odd[4]; int n; };
 struct shelf { std::vector<std::string> things; int n; };
 volatile long sink;
 
@@ -38,7 +38,7 @@ int main()
 			c->orders = {1, -2};
 		sell(*c, i == 500 ? nullptr : "tea");
 	}
-	large l = {"large", 0};
+	large l = {"large", "", {0, 5}, 0};
 	for (l.n = 0; l.n < 3; l.n++)
 		fill(&l);
 }
@@ -67,7 +67,7 @@ func TestKeysInParts(t *testing.T) {
 		{"stock more", []string{"more"}, true, []string{`1 ["x", "y", ... 1 more]`, `1 []`}},
 		{"stock s.things[1] s.things", []string{"things"}, true, []string{`1 "a kettle of copper"`, "1 ?"}},
 		{"fill *l", []string{"l", "function"}, false, []string{
-			`1 {text="large", n=0} fill`, `1 {text="large", n=1} fill`, `1 {text="large", n=2} fill`,
+			`1 {text="large", none="", odd=[0, 5, 0, 0], n=0} fill`, `1 {text="large", none="", odd=[0, 5, 0, 0], n=1} fill`, `1 {text="large", none="", odd=[0, 5, 0, 0], n=2} fill`,
 		}},
 	} {
 		def, err := probe.Parse(tt.definition)
