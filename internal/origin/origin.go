@@ -4,8 +4,10 @@ package origin
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,6 +89,9 @@ func (f *Finder) Origin(o *probe.Options) (from Origin, err error) {
 		from.Path, err = procfile.Find(0, f.Exec)
 		return from, err
 	case f.Vmlinux != "":
+		if isBTF(f.Vmlinux) {
+			return from, usage.Advise(fmt.Errorf("%s: it is BTF, and no image", f.Vmlinux), "to have answers from it: --btf="+f.Vmlinux)
+		}
 		return Origin{Path: f.Vmlinux, Kernel: true}, nil
 	}
 	release, err := kernelfiles.RunningRelease()
@@ -102,6 +107,22 @@ func (f *Finder) Origin(o *probe.Options) (from Origin, err error) {
 		return f.insteadOf(from, err)
 	}
 	return from, nil
+}
+
+// isBTF reports whether a file has BTF alone, as those in /sys/kernel/btf have (struct btf_header of include/uapi/linux/btf.h).
+func isBTF(path string) bool {
+	const magic = 0xeb9f
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false // whoever needs the file says it
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var begin [2]byte
+	_, err = io.ReadFull(f, begin[:])
+	return err == nil && (binary.LittleEndian.Uint16(begin[:]) == magic || binary.BigEndian.Uint16(begin[:]) == magic)
 }
 
 // kernelHasBTF reports whether the running kernel, or a module of it, says what its types are.
