@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -92,9 +93,9 @@ func (c *counted) add(h *Hit) {
 	laneOf(c.tasks, taskOf(h)).add(bin)
 	laneOf(c.functions, h.Site.Qualified).add(bin)
 	c.sites[h.Site]++
-	eachValue(h, func(k histogramKey, v any) {
-		b, ok := bucketOf(v)
-		if !ok && v != nil {
+	eachValue(h, func(k histogramKey, v *Value) {
+		b, ok := binOf(v)
+		if !ok && !v.Lost {
 			return
 		}
 		x := c.histograms[k]
@@ -102,14 +103,17 @@ func (c *counted) add(h *Hit) {
 			x = &histogram{buckets: make(map[bucket]uint64)}
 			c.histograms[k] = x
 		}
-		if v == nil {
+		if v.Lost {
 			x.lost++
 			return
 		}
-		if _, ok := v.(float64); ok {
+		if _, ok := v.Any.(float64); ok {
 			x.float = true
 		}
 		x.count++
+		if x.buckets[b] == 0 && b.word != "" && len(x.buckets) >= maxWords {
+			b = others
+		}
 		x.buckets[b]++
 	})
 	// Each hit is kept with the same probability: Vitter, "Random sampling with a reservoir", algorithm R.
@@ -208,11 +212,39 @@ type histogram struct {
 	float       bool
 }
 
-// bucket is from 2^(exp-1) to less than 2^exp, times sign, which is 0 for 0.
-type bucket struct{ sign, exp int }
+// bucket is from 2^(exp-1) to less than 2^exp, times sign, which is 0 for 0; or what is no number is one of its own.
+type bucket struct {
+	sign, exp int
+	word      string
+}
+
+// Of different words so many are counted, and shown. The rest are others.
+const (
+	maxWords   = 10_000
+	wordsShown = 50
+)
+
+var others = bucket{word: "(others)"}
 
 func (b bucket) compare(c bucket) int {
 	return cmp.Or(cmp.Compare(b.sign, c.sign), cmp.Compare(b.sign*b.exp, c.sign*c.exp))
+}
+
+// binOf returns the bucket of a value: a number, a text or an enumerator. Addresses, structures and slices have none.
+func binOf(v *Value) (b bucket, ok bool) {
+	if b, ok := bucketOf(v.Any); ok {
+		return b, true
+	}
+	switch v.Any.(type) {
+	case nil, bool: // nil is NULL
+	case string:
+		if strings.HasPrefix(strings.TrimPrefix(v.Text, "~"), "0x") {
+			return b, false
+		}
+	default:
+		return b, false
+	}
+	return bucket{word: v.Text}, !v.Lost
 }
 
 // bucketOf returns the bucket of a number; others have none.
@@ -221,45 +253,48 @@ func bucketOf(x any) (b bucket, ok bool) {
 	case int64:
 		switch {
 		case x < 0:
-			return bucket{-1, bits.Len64(-uint64(x))}, true
+			return bucket{sign: -1, exp: bits.Len64(-uint64(x))}, true
 		case x > 0:
-			return bucket{1, bits.Len64(uint64(x))}, true
+			return bucket{sign: 1, exp: bits.Len64(uint64(x))}, true
 		}
 		return bucket{}, true
 	case uint64:
 		if x == 0 {
 			return bucket{}, true
 		}
-		return bucket{1, bits.Len64(x)}, true
+		return bucket{sign: 1, exp: bits.Len64(x)}, true
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return b, false
 		}
 		f, exp := math.Frexp(x)
-		return bucket{cmp.Compare(f, 0), exp}, true
+		return bucket{sign: cmp.Compare(f, 0), exp: exp}, true
 	}
 	return b, false
 }
 
-// eachValue calls f for the values of a hit, nil for those that were not fetched, and for its duration.
-func eachValue(h *Hit, f func(k histogramKey, v any)) {
+// eachValue calls f for the values of a hit, and for its duration.
+func eachValue(h *Hit, f func(k histogramKey, v *Value)) {
 	k := histogramKey{plan: h.Site.Plan, function: h.Site.Qualified}
 	values := func(of quantity, s *Site, list []Value) {
 		for i := range list {
 			k.of, k.name = of, s.Args[i].Name
-			f(k, list[i].Any)
+			f(k, &list[i])
 		}
 	}
 	values(ofArgument, h.Site, h.Values)
 	if h.End != nil {
 		values(ofResult, h.End, h.Results)
 		k.of, k.name = ofDuration, ""
-		f(k, int64(h.Duration))
+		f(k, &Value{Any: int64(h.Duration)})
 	}
 }
 
 // text returns which numbers are in a bucket.
 func (b bucket) text(show func(magnitude float64, exact uint64) string) string {
+	if b.word != "" {
+		return terminal.Text(b.word)
+	}
 	if b.sign == 0 {
 		return show(0, 0)
 	}
@@ -289,6 +324,14 @@ type histogramPlace struct {
 	buckets map[bucket]int
 }
 
+// of returns where a bucket is.
+func (p histogramPlace) of(b bucket) int {
+	if at, ok := p.buckets[b]; ok {
+		return at
+	}
+	return p.buckets[others]
+}
+
 // histogramsOf fills in the histograms of most numbers.
 func (c *counted) histogramsOf(out *htmlRecording) map[histogramKey]histogramPlace {
 	places := make(map[histogramKey]histogramPlace)
@@ -301,9 +344,19 @@ func (c *counted) histogramsOf(out *htmlRecording) map[histogramKey]histogramPla
 		h := c.histograms[k]
 		x := htmlHistogram{Name: k.text(), Definition: terminal.Text(k.plan.Definition), Lost: h.lost}
 		at := histogramPlace{len(out.Histograms), make(map[bucket]int)}
-		for _, b := range h.filled() {
+		list, rest := h.rows()
+		for _, b := range list {
 			at.buckets[b] = len(x.Buckets)
 			x.Buckets = append(x.Buckets, htmlBucket{b.text(shownAs(k, h)), h.buckets[b]})
+			x.Words = x.Words || b.word != ""
+		}
+		if len(rest) > 0 {
+			last := htmlBucket{Text: others.word}
+			for _, b := range rest {
+				at.buckets[b] = len(x.Buckets)
+				last.Count += h.buckets[b]
+			}
+			x.Buckets = append(x.Buckets, last)
 		}
 		places[k] = at
 		out.Histograms = append(out.Histograms, x)
@@ -323,11 +376,34 @@ func shownAs(k histogramKey, h *histogram) func(float64, uint64) string {
 	return func(_ float64, n uint64) string { return strconv.FormatUint(n, 10) }
 }
 
-// filled returns a histogram's buckets in order, with the empty ones between.
+// rows returns the buckets that are shown, numbers in their order and words with the largest count first, and those that are others.
+func (h *histogram) rows() (list, rest []bucket) {
+	var words []bucket
+	for b := range h.buckets {
+		if b.word != "" && b != others {
+			words = append(words, b)
+		}
+	}
+	slices.SortFunc(words, func(a, b bucket) int {
+		return cmp.Or(cmp.Compare(h.buckets[b], h.buckets[a]), strings.Compare(a.word, b.word))
+	})
+	if n := min(len(words), wordsShown); n > 0 {
+		list, rest = words[:n], words[n:]
+	}
+	if h.buckets[others] > 0 {
+		rest = append(rest, others)
+	}
+	return append(h.filled(), list...), rest
+}
+
+// filled returns a histogram's buckets of numbers in order, with the empty ones between.
 func (h *histogram) filled() (out []bucket) {
 	for _, b := range slices.SortedFunc(maps.Keys(h.buckets), bucket.compare) {
+		if b.word != "" {
+			continue
+		}
 		for len(out) > 0 && out[len(out)-1].sign == b.sign && out[len(out)-1].exp != b.exp-b.sign && !h.float {
-			out = append(out, bucket{b.sign, out[len(out)-1].exp + b.sign})
+			out = append(out, bucket{sign: b.sign, exp: out[len(out)-1].exp + b.sign})
 		}
 		out = append(out, b)
 	}

@@ -50,6 +50,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -129,18 +130,22 @@ type siteKey struct {
 
 // Hit returns a hit with all its texts.
 func (s *Source) Hit(h *tracer.Hit) *Hit {
-	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, h.Site, h.Values), Values: s.values(h.PID, h.Plan, h.Site, h.Values)}
+	def := h.Plan.Definition
+	if h.Span != nil {
+		def = h.Span.Definition // its plans have what pairs beginnings with ends
+	}
+	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, def, h.Site, h.Values), Values: s.values(h.PID, h.Plan, h.Site, h.Values)}
 	if s.Names != nil {
 		out.Stack = s.Names.Frames(h.Stack)
 	}
 	if out.Outcome = h.Outcome; h.Span != nil && h.Outcome == "" {
-		out.End, out.Duration = s.site(h.Span.End, h.End, h.Results), h.Duration
+		out.End, out.Duration = s.site(h.Span.End, def, h.End, h.Results), h.Duration
 		out.Results = s.values(h.PID, h.Span.End, h.End, h.Results)
 	}
 	return out
 }
 
-func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
+func (s *Source) site(p *plan.Plan, def *probe.Definition, index int, values []plan.Value) *Site {
 	if site := s.sites[siteKey{p, index}]; site != nil {
 		return site
 	}
@@ -148,7 +153,7 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 		s.sites, s.plans = make(map[siteKey]*Site), make(map[*plan.Plan]*Plan)
 	}
 	if s.plans[p] == nil {
-		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
+		s.plans[p] = &Plan{def.String(), def.Event}
 	}
 	at := &p.Sites[index]
 	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Way.Again, Args: []Arg{}}

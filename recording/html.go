@@ -67,6 +67,7 @@ type (
 		Definition string       `json:"definition"`
 		Buckets    []htmlBucket `json:"buckets"`
 		Lost       uint64       `json:"lost"`
+		Words      bool         `json:"words"` // not in an order of their own
 	}
 	htmlBucket struct {
 		Text  string `json:"text"`
@@ -162,10 +163,10 @@ func (c *counted) page() *htmlRecording {
 		for k := range h.Stack[:min(len(h.Stack), htmlFrames)] {
 			row.Stack = append(row.Stack, terminal.Text(h.Stack[k].String()))
 		}
-		eachValue(h, func(k histogramKey, v any) {
+		eachValue(h, func(k histogramKey, v *Value) {
 			if at, ok := places[k]; ok {
-				if b, ok := bucketOf(v); ok {
-					row.In = append(row.In, [2]int{at.index, at.buckets[b]})
+				if b, ok := binOf(v); ok {
+					row.In = append(row.In, [2]int{at.index, at.of(b)})
 				}
 			}
 		})

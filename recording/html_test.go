@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,55 @@ func TestBuckets(t *testing.T) {
 	for _, x := range []any{nil, "1", true, math.Inf(1), math.NaN()} {
 		if _, ok := bucketOf(x); ok {
 			t.Errorf("%v has a bucket", x)
+		}
+	}
+}
+
+// TestWords: texts, enumerators and truth values are counted, those with most hits first; addresses are not.
+func TestWords(t *testing.T) {
+	site := &Site{Plan: &Plan{"f who c p", ""}, Text: "f", Qualified: "f", Args: []Arg{{"who", "char *", ""}, {"c", "enum color", ""}, {"p", "void *", ""}}}
+	var list []*Hit
+	for i := range 3*wordsShown + maxWords {
+		who := Value{strconv.Quote("n" + strconv.Itoa(i)), "n" + strconv.Itoa(i), false}
+		switch {
+		case i < wordsShown:
+			who = Value{`"ann"`, "ann", false}
+		case i < 2*wordsShown-1:
+			who = Value{"NULL", nil, false}
+		case i == 2*wordsShown-1:
+			who = Value{"?", nil, true}
+		}
+		list = append(list, &Hit{Site: site, Values: []Value{who, {"RED", "RED", false}, {"0x10", "0x10", false}}})
+	}
+	r, err := NewReader(bytes.NewReader(written(t, list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCounted()
+	if err := c.read(r); err != nil {
+		t.Fatal(err)
+	}
+	p := c.page()
+	if len(p.Histograms) != 2 {
+		t.Fatalf("%+v", p.Histograms)
+	}
+	red, who := p.Histograms[0], p.Histograms[1]
+	if len(red.Buckets) != 1 || red.Buckets[0] != (htmlBucket{"RED", uint64(len(list))}) || !red.Words {
+		t.Errorf("%+v", red)
+	}
+	sum := uint64(0)
+	for _, b := range who.Buckets {
+		sum += b.Count
+	}
+	if n := len(who.Buckets); n != wordsShown+1 || who.Buckets[0] != (htmlBucket{`"ann"`, wordsShown}) || who.Buckets[1] != (htmlBucket{"NULL", wordsShown - 1}) ||
+		who.Buckets[n-1].Text != "(others)" || sum != uint64(len(list)-1) || who.Lost != 1 {
+		t.Errorf("%d rows of %d hits: %+v, ... %+v", n, sum, who.Buckets[:3], who.Buckets[n-1])
+	}
+	for _, h := range p.Hits {
+		for _, in := range h.In {
+			if in[1] >= len(p.Histograms[in[0]].Buckets) {
+				t.Fatalf("a hit is in row %d", in[1])
+			}
 		}
 	}
 }

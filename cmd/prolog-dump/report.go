@@ -29,9 +29,9 @@ rules, reasons, and its prologue.
 
 With -i the page is of the hits that record has kept, and needs neither the image nor
 privileges: hits over time by thread or function, with whole runs as bars; counts by site
-and task, histograms of numbers and durations by powers of two; and a table of hits. A
-click on a row of a histogram, or a drag over the timeline, selects hits. All are counted;
-the table and the marks are of at most 4000, chosen at random.`,
+and task, histograms of numbers and durations by powers of two, counts of texts; and a
+table of hits. A click on a row of a histogram, or a drag over the timeline, selects
+hits. All are counted; the table and the marks are of at most 4000, chosen at random.`,
 		Example: `  prolog-dump -k vmlinux report 'get_page page' -o get_page.html
   sudo prolog-dump -x ./server record -o server.hits --span 'walk i' -- ./server
   prolog-dump report -i server.hits -o server.html`,

@@ -27,7 +27,7 @@ for (const t of report.totals) {
 const cards = [
 	{ name: "Sites", rows: report.sites, of: h => h.site },
 	{ name: "Tasks", rows: report.tasks, of: h => h.task, about: report.allTasks > report.tasks.length ? "those with most hits, of " + number(report.allTasks) : "" },
-	...report.histograms.map((x, i) => ({ name: x.name, rows: x.buckets, ordered: true, about: x.definition + (x.lost ? "; " + number(x.lost) + " not fetched" : ""), of: h => (h.in.find(p => p[0] === i) || [0, -1])[1] })),
+	...report.histograms.map((x, i) => ({ name: x.name, rows: x.buckets, ordered: !x.words, about: x.definition + (x.lost ? "; " + number(x.lost) + " not fetched" : ""), of: h => (h.in.find(p => p[0] === i) || [0, -1])[1] })),
 ];
 
 function drawCards() {
