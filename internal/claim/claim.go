@@ -1,5 +1,6 @@
-// Package claim says which parameters a kernel's own tables state: the places that debug information has lost, by name, and what the table has
-// of each. Package resolve reads the entry that is for the body's code, which is the witness.
+// Package claim says which parameters that debug information has lost other evidence has, by the names of kernels' functions: what its tables state,
+// what is read as if it was volatile, what is passed on as it is. Package resolve reads the evidence, which is the witness; a Group is what the bodies
+// say where debug information knows the parameter.
 package claim
 
 import "slices"
