@@ -1,6 +1,7 @@
 package procfile
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -129,16 +130,28 @@ func TestPathOf(t *testing.T) {
 		{[]string{"A=b", "PATH=/opt/here:there::/opt/../usr/bin"}, []string{"/opt/here", "/usr/bin"}},
 		{[]string{"A=b"}, strings.Split(programDirs, ":")},
 	} {
-		cmd := exec.Command("sleep", "60")
+		// Start returns before the kernel has the new program's environment.
+		cmd := exec.Command("/bin/sh", "-c", "echo begun; read line")
 		cmd.Env = tt.environment
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
 		if got := pathOf(cmd.Process.Pid); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: %q, want %q", tt.environment, got, tt.want)
 		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = in.Close()
+		_ = cmd.Wait() // it found no line
 	}
 }
 
