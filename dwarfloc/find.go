@@ -91,31 +91,23 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	return img.eachSiteIn(ctx, units, sel, one, f)
 }
 
-// eachEntryAt calls f for the entries of functions in the units that may have code at some addresses.
-func (img dwarfImage) eachEntryAt(ctx context.Context, at map[uint64]bool, f func(worker int, s *Site) error) error {
+// eachSiteNear calls f for the sites in the units that may have code at some addresses.
+func (img dwarfImage) eachSiteNear(ctx context.Context, at map[uint64]bool, f func(worker int, s *Site) error) error {
 	if err := img.prepare(true); err != nil {
 		return err
 	}
-	sel, _, err := img.r.Index.Candidates(ctx, nil)
-	if err != nil {
-		return err
-	}
 	var units []int
-	err = img.guard(func() error {
+	err := img.guard(func() error {
 		units = img.r.UnitsAt(slices.Sorted(maps.Keys(at)))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return img.eachSiteIn(ctx, units, sel, false, func(worker int, s *Site) error {
-		if s.Kind != SiteEntry {
-			return nil
-		}
-		return f(worker, s)
-	})
+	return img.eachSiteIn(ctx, units, img.r.Index.SelectorFor(nil), false, f)
 }
 
+// eachSiteIn calls f for the sites in some units of the functions that are selected. one says that more will be asked of them.
 func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Selector, one bool, f func(worker int, s *Site) error) error {
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {

@@ -67,7 +67,7 @@ func (img *Image) listAt(ctx context.Context, at map[uint64]bool, keep func(s *S
 		return keep(s)
 	}
 	if d, ok := img.by.(dwarfImage); ok {
-		return d.listOf(begins, func(f func(worker int, s *Site) error) error { return d.eachEntryAt(ctx, at, f) })
+		return d.listOf(begins, func(f func(worker int, s *Site) error) error { return d.eachSiteNear(ctx, at, f) })
 	}
 	return img.by.list(ctx, nil, begins)
 }

@@ -79,10 +79,13 @@ func (x *argument) set(t *body.Trace, l *loc.Location, word int) (ok bool) {
 		return false
 	}
 	if x.form == integer && x.value.IsConstant() {
-		return x.value.Const>>(8*min(x.size, 4)-1) == 0
+		return isSmall(x.value.Const, x.size)
 	}
 	return x.size == int64(word) && (x.form != whole || l.Kind != loc.KindConstant)
 }
+
+// isSmall reports whether a number is the same in an integer of some bytes, signed or not, and in a wider one.
+func isSmall(n uint64, bytes int64) bool { return n>>(8*min(bytes, 4)-1) == 0 }
 
 // handOn sets what the body at a spot hands on to those that begin where it does.
 func (r *Params) handOn(s *Spot, o *observed) error {
@@ -92,14 +95,11 @@ func (r *Params) handOn(s *Spot, o *observed) error {
 		if !inlined(&recs[i]) {
 			continue
 		}
-		for len(o.chain) > 0 && o.chain[len(o.chain)-1].rec != recs[i].Parent {
-			if o.chain[len(o.chain)-1].rec < recs[i].Parent {
-				break // what has it begins elsewhere
-			}
+		for o.chain[len(o.chain)-1].rec > recs[i].Parent { // the first one is not
 			o.chain = o.chain[:len(o.chain)-1]
 		}
-		if len(o.chain) == 0 || o.chain[len(o.chain)-1].rec != recs[i].Parent {
-			continue
+		if o.chain[len(o.chain)-1].rec != recs[i].Parent {
+			continue // what has it begins elsewhere
 		}
 		inner := &o.facts.spot
 		if ok, err := u.Read(i, inner); err != nil {
@@ -160,7 +160,7 @@ func (p *argument) takes(h *handed) bool {
 		return false
 	}
 	if p.form == integer && h.of.value.IsConstant() {
-		return h.of.size >= p.size && h.of.value.Const>>(8*min(p.size, 4)-1) == 0
+		return h.of.size >= p.size && isSmall(h.of.value.Const, p.size)
 	}
 	return p.size == h.of.size
 }
@@ -246,23 +246,28 @@ func (o *observed) mayHand(one int, h *handed) bool {
 	return false
 }
 
-// known sets what is handed on of the parameters that are lost: the witness of another one may be in bodies alone where they are known. It returns a
-// function that sets them back.
-func (o *observed) known(g *groups) (some bool, back func()) {
-	params, letters, constants := slices.Clone(o.params), slices.Clone(o.letters), slices.Clone(o.constants)
+// withHanded returns o with what is handed on of the parameters that are lost: the witness of another one may be in bodies alone where they are known. It
+// returns nil if there is none.
+func (o *observed) withHanded(g *groups) *observed {
+	var all *observed
 	for i := range o.params {
-		if letters[i] != claim.IsLost {
+		if len(o.handed) == 0 || o.letters[i] != claim.IsLost {
 			continue
 		}
 		n, _ := g.handsOn(o, i)
 		if n < 0 {
 			continue
 		}
-		some = true
-		o.params[i].value, o.params[i].sure = o.handed[n].of.value, true
-		if o.letters[i] = claim.IsLocated; o.params[i].value.IsConstant() {
-			o.letters[i], o.constants[i] = claim.IsConstant, o.params[i].value.Const
+		if all == nil {
+			with := *o
+			all = &with
+			all.params, all.letters, all.constants = slices.Clone(o.params), slices.Clone(o.letters), slices.Clone(o.constants)
+		}
+		v := o.handed[n].of.value
+		all.params[i].value, all.params[i].sure = v, true
+		if all.letters[i] = claim.IsLocated; v.IsConstant() {
+			all.letters[i], all.constants[i] = claim.IsConstant, v.Const
 		}
 	}
-	return some, func() { o.params, o.letters, o.constants = params, letters, constants }
+	return all
 }

@@ -63,8 +63,13 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	if i < 0 {
 		return l, "", nil
 	}
-	if l, witness, err = ev.handedOn(s, o, i); witness != "" || err != nil || !o.params[i].pointer {
-		return l, witness, err
+	if len(o.handed) > 0 {
+		if l, witness, err = ev.handedOn(o, i); witness != "" || err != nil {
+			return l, witness, err
+		}
+	}
+	if !o.params[i].pointer {
+		return l, "", nil
 	}
 	var e *loc.Expr
 	known := func(w *body.Witness, distance uint64) (ok bool) {
@@ -78,21 +83,15 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
 		return l, "", nil
 	}
-	function, err := o.facts.function(s.U, s.Rec)
-	if err != nil {
-		return l, "", err
-	}
-	g, err := s.U.Img.groupsOf(function)
+	g, err := o.groupsAt(s)
 	if g == nil || err != nil {
 		return l, "", err
 	}
 	n, controls, distance := g.says(o, i, known)
 	if n < 0 {
-		some, back := o.known(g)
-		if some {
-			n, controls, distance = g.says(o, i, known)
+		if with := o.withHanded(g); with != nil {
+			n, controls, distance = g.says(with, i, known)
 		}
-		back()
 	}
 	if n < 0 {
 		return l, "", nil
@@ -121,16 +120,19 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
 }
 
-// handedOn returns a lost parameter's value that is known of a parameter of an inner body.
-func (ev *Evaluator) handedOn(s *Spot, o *observed, parameter int) (l loc.Location, witness string, err error) {
-	if len(o.handed) == 0 {
-		return l, "", nil
-	}
+// groupsAt returns the groups of the function at a spot, or nil if none of them speaks.
+func (o *observed) groupsAt(s *Spot) (*groups, error) {
 	function, err := o.facts.function(s.U, s.Rec)
 	if err != nil {
-		return l, "", err
+		return nil, err
 	}
-	g, err := s.U.Img.groupsOf(function)
+	return s.U.Img.groupsOf(function)
+}
+
+// handedOn returns a lost parameter's value that is known of a parameter of an inner body.
+func (ev *Evaluator) handedOn(o *observed, parameter int) (l loc.Location, witness string, err error) {
+	s := ev.spot
+	g, err := o.groupsAt(s)
 	if g == nil || err != nil {
 		return l, "", err
 	}
