@@ -57,11 +57,7 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	function, hands := "", false
 	if o.hands {
 		function = s.U.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
-		if hands = claim.Passes(function); hands {
-			if hands, err = s.U.Img.Code.IsKernel(); err != nil {
-				return false, err
-			}
-		}
+		hands = claim.Passes(function)
 	}
 	err = r.Each(func(name string, _ int, a *Answer) {
 		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
@@ -78,7 +74,8 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 		o.volatile, functions = o.volatile || p.volatile, functions || p.function
 		letter, constant := byte(claim.IsLost), uint64(0)
 		switch {
-		case a.Loc.Kind == loc.KindConstant && p.sure:
+		case a.Located() && a.Loc.Kind == loc.KindConstant:
+			// Also where it is doubtful what was passed: it is what the body was compiled for.
 			letter, constant = claim.IsConstant, a.Loc.Expr.K
 		case a.Located():
 			letter = claim.IsLocated

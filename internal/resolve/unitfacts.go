@@ -163,9 +163,7 @@ func (k *unitFacts) lines(u *Unit) (rows []dw.Row, err error) {
 func (u *Unit) readsVolatile(root int32) (reads bool, err error) {
 	r := &u.Recs[root]
 	if claim.ReadsOnce(u.Index.NameOf(u.NameRefOf(r))) {
-		if kernel, err := u.Img.Code.IsKernel(); kernel || err != nil {
-			return kernel, err
-		}
+		return true, nil
 	}
 	e, err := u.Entry(u.Off + uint64(r.Off))
 	if err != nil {

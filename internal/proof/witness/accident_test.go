@@ -56,7 +56,7 @@ __attribute__((noinline, noclone, pure)) struct s *find(long k) { static struct 
 			}
 			fmt.Fprintf(&b, "__attribute__((noinline, noclone)) void lost(long a, struct s *p) { %s; sink += a; }\nint main(void) { struct s v = {1, 2, 3}; %slost(3, &v); return 0; }\n", x.lost, calls)
 			path := filepath.Join(t.TempDir(), "accident")
-			c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O2", "-x", "c", "-o", path, "-")
+			c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O2", asKernel, "-x", "c", "-o", path, "-")
 			c.Stdin = strings.NewReader(b.String())
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -68,7 +68,7 @@ func TestTarget(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := exec.Command(testenv.Tool(t, "gcc-12"), append(strings.Fields(options), "-g", "-o", path, "one.c", "other.c")...)
+			c := exec.Command(testenv.Tool(t, "gcc-12"), append(strings.Fields(options), "-g", asKernel, "-o", path, "one.c", "other.c")...)
 			c.Dir = filepath.Dir(path)
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -29,7 +29,7 @@ __attribute__((noinline)) void lost(long *other, long n) { note(made[n & 1]); si
 int main(void) { return 0; }
 `)
 	path := filepath.Join(t.TempDir(), "unused")
-	c := exec.Command(testenv.Tool(t, "clang-14"), "-g", "-O2", "-x", "c", "-o", path, "-")
+	c := exec.Command(testenv.Tool(t, "clang-14"), "-g", "-O2", asKernel, "-x", "c", "-o", path, "-")
 	c.Stdin = strings.NewReader(b.String())
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

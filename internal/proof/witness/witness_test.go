@@ -22,6 +22,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
+// asKernel gives a program the symbol that a kernel's code begins with: instructions speak in kernels alone, and the same code can run here as a program.
+const asKernel = "-Wl,--defsym=_stext=main"
+
 // run is a run of an inlined body: which function's, in which one, and what it was given.
 type run struct {
 	function, in string
@@ -89,7 +92,7 @@ func build(t *testing.T, options []string) string {
 		return out
 	}
 	path := filepath.Join(dir, "program")
-	args := append(append([]string{}, options...), "-o", path, object("known"), object("main"), object("lost", "-fno-var-tracking"))
+	args := append(append([]string{asKernel}, options...), "-o", path, object("known"), object("main"), object("lost", "-fno-var-tracking"))
 	if text, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -106,7 +109,7 @@ func trace(t *testing.T, path string) (want, got []run) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	running, err := instances.Find(img, instances.FindOptions{})
+	running, err := instances.Find(img, instances.FindOptions{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
