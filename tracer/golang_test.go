@@ -57,6 +57,12 @@ func half(f float64) float64 { return f / 2 }
 //go:noinline
 func root(n int) (z complex64, size int) { return complex(0, float32(n)), n * n }
 
+type name string
+type sizes []int
+
+//go:noinline
+func label(n name, all sizes) int { return len(n) + len(all) }
+
 //go:noinline
 func nothing() {}
 
@@ -72,6 +78,7 @@ func main() {
 		both(-3, 4)
 		fill(7, half(16))
 		root(3)
+		label("first", sizes{2, 3})
 		nothing()
 		done <- true
 	}()
@@ -98,7 +105,7 @@ func TestGoReturns(t *testing.T) {
 		img := testenv.Open(t, path)
 		p := plans(t, img, "main.deep%return $retval", "main.sign%return len=$retval.len s=$retval.str[0] failed=err.tab",
 			"main.both%return y=$retval.y $retval", "main.fill%return a=$retval.a k=$retval.k", "main.half%return $retval",
-			"main.root%return z size", "main.nothing%return")
+			"main.root%return z size", "main.label n all", "main.nothing%return")
 		var got []string
 		var deep []int64
 		run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
@@ -120,7 +127,7 @@ func TestGoReturns(t *testing.T) {
 		want := []string{
 			"main.sign len=4 s=122 failed=false", "main.sign len=5 s=100 failed=true", "main.sign len=4 s=109 failed=false",
 			"main.both y=4 retval={x=-3, y=4}", "main.half retval=?", "main.fill a=7 k=8",
-			"main.root z=? size=9", "main.nothing",
+			"main.root z=? size=9", `main.label n="first" all=[2, 3]`, "main.nothing",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v: (-want +got):\n%s", options, diff)
