@@ -117,3 +117,29 @@ func (c *Code) lastIn(block int32) *statement {
 		block--
 	}
 }
+
+// Joined reports whether paths from several instructions outside of a record's body meet at its instruction at an address, and a run may have begun on
+// some of them.
+func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
+	i, ok := c.body(rec)
+	if !ok {
+		return false, nil
+	}
+	b := &c.bodies[i]
+	n, ok := c.graph.At(addr)
+	if !ok || !c.graph.Meets(int32(n)) || !b.has(c.owner[n]) {
+		return false, nil
+	}
+	outside := 0
+	c.graph.OnlyBehind(c.graph.Block(int32(n)), func(last int32) bool {
+		if !b.has(c.owner[last]) {
+			outside++
+		}
+		return true
+	})
+	if outside < 2 {
+		return false, nil
+	}
+	ways, err := c.Ways(rec)
+	return slices.ContainsFunc(ways.In, func(w Way) bool { return w.Again && w.Addr == addr && w.Probe == addr }), err
+}

@@ -112,6 +112,8 @@ type Evidence interface {
 	// Overtaken reports whether an instruction that is not the body's has written the register between the body's first instructions, which
 	// were moved there, and the probe.
 	Overtaken() (bool, error)
+	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
+	Joined() (bool, error)
 }
 
 // Row is a line of the table.

@@ -13,6 +13,7 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
+	joined                                           bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -30,6 +31,7 @@ func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
+func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
 func TestRows(t *testing.T) {
@@ -56,6 +58,8 @@ func TestRows(t *testing.T) {
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"overtaken", true, views, known{overtaken: true}},
+		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
+		{"views", false, views, known{joined: true}},
 		{"overtaken", true, unmarked, known{overtaken: true}},
 		{"before, unmarked", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},

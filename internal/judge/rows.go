@@ -91,6 +91,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC notes "len = 2" at the end of one of several branches that go on in common code, and at that code's address.
+		Name: "joined", Because: "paths meet at the probe, where a note of a number covers no code: it may be that of one path", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Whole {
+				return false, nil
+			}
+			return e.Joined()
+		},
+	},
+	{
 		Name: "views: the caller's", Because: "a caller's variable is in the place to which the list changes, or that is noted late",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || !c.Changed && (c.Note != Later || c.Place == Fixed) {

@@ -442,6 +442,18 @@ func (e *evidence) Overtaken() (bool, error) {
 	})
 }
 
+func (e *evidence) Joined() (bool, error) {
+	s, c := e.s, e.c
+	if s.Kind != Inline || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
+		return false, nil
+	}
+	code, err := e.ev.codeOf(s)
+	if err != nil {
+		return false, err
+	}
+	return code.Joined(s.Rec, s.Addr)
+}
+
 // updatedInLoop reports whether a location depends on a register that the body updates in a
 // loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
 // describes the n of "while (n--)" by one register for the whole body, which is decremented
