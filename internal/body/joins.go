@@ -122,7 +122,7 @@ func (c *Code) lastIn(block int32) *statement {
 // some of them.
 func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
 	i, ok := c.body(rec)
-	if !ok {
+	if !ok || c.Why != "" {
 		return false, nil
 	}
 	b := &c.bodies[i]
