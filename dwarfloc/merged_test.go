@@ -151,3 +151,94 @@ int main(int argc, char **argv) { paths(argc); return 0; }
 		}
 	}
 }
+
+// TestTail: GCC merges the equal ends of two functions that are inlined in one. Where a run of the one comes to the end that the line table gives to the
+// other, no run of that begins.
+func TestTail(t *testing.T) {
+	const source = `
+struct value { long a, b; };
+struct state { long a, b, c; struct value stack[16]; int top, depth; };
+volatile long sink;
+static struct value none;
+__attribute__((noinline)) long step(struct state *s, long n) { sink += n; return s->a + n; }
+__attribute__((noinline)) void push(struct state *s, struct value v) { s->stack[s->top++ & 15] = v; }
+static struct value *at(struct state *s, int n) { n = s->top + n; return n < 0 ? &none : &s->stack[n]; }
+static void light(struct state *s, int n)
+{
+	struct value v;
+	if (n > s->a)
+		step(s, n);
+	v = *at(s, -1);
+	s->top = --s->depth;
+	push(s, v);
+	s->c = s->b;
+}
+static void heavy(struct state *s, int n)
+{
+	struct value v;
+	s->b = step(s, 7);
+	for (int i = 0; i < n; i++)
+		step(s, i);
+	v = s->stack[n & 7];
+	s->top = --s->depth;
+	push(s, v);
+	s->c = s->b;
+}
+__attribute__((noinline)) void call(struct state *s, int kind, int n)
+{
+	if (kind == 1)
+		light(s, n);
+	else if (kind == 2)
+		heavy(s, n);
+	else
+		sink++;
+}
+int main(void) { static struct state s; for (int i = 0; i < 10; i++) { s.depth = 3; call(&s, 1, i); } return s.top & 1; }
+`
+	found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O2"), "heavy")
+	if len(found) != 1 {
+		t.Fatalf("%d instances", len(found))
+	}
+	sure := 0
+	for _, w := range ways[0].In {
+		if !w.Again || len(w.Before) > 0 {
+			sure++
+		}
+	}
+	if sure != 1 || len(ways[0].In) < 2 {
+		t.Errorf("%+v", ways[0].In)
+	}
+}
+
+// TestSpeculated: LLVM moves what a body computes before the test that decides whether it runs.
+func TestSpeculated(t *testing.T) {
+	const source = `
+void exit(int);
+struct state { struct { long v; char type; } *items; int top; int failed; };
+void fail(struct state *);
+static inline void overflow(struct state *s) { s->items[s->top].type = 5; s->items[s->top].v = 77; ++s->top; fail(s); }
+__attribute__((noinline)) long copy(struct state *s, int n)
+{
+	long v = 0;
+	if (s->top + 1 >= 256)
+		overflow(s);
+	v = s->items[s->top - n].v;
+	s->items[s->top].v = v;
+	s->items[s->top].type = 3;
+	++s->top;
+	return v;
+}
+__attribute__((noinline, noreturn)) void fail(struct state *s) { exit(s->top); }
+int main(void) { static struct state s; s.items = __builtin_calloc(300, 16); for (int i = 1; i < 10; i++) copy(&s, 0); return s.top; }
+`
+	for _, compiler := range []string{"clang-14", "clang-16"} {
+		found, ways := waysOf(t, compile(t, compiler, source, "-g", "-O2", "-w"), "overflow")
+		if len(found) != 1 || len(ways[0].In) != 1 {
+			t.Fatalf("%s: %v %+v", compiler, found, ways)
+		}
+		// The body calls fail, and copy returns before that.
+		if w := ways[0].In[0]; found[0].Addr+16 > w.Probe || w.Again {
+			t.Errorf("%s: %v: %+v", compiler, found[0], w)
+		}
+	}
+}

@@ -78,6 +78,44 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	})
 }
 
+// withoutSpeculated drops the marks of pieces of a body that LLVM moved before a test of the caller's: only behind one side of the test is the
+// rest, which does what can be seen. No run begins before the test, whose other side would leave the body unfinished.
+func (c *Code) withoutSpeculated(i int32, marks []flow.Mark) []flow.Mark {
+	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
+		return (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.speculated(i, m.Insn)
+	})
+}
+
+// speculated reports whether a piece of a body that begins at an instruction does nothing that can be seen, and is followed in its block by a branch of the
+// caller's, behind which the body goes on in one block that does, and not in another.
+func (c *Code) speculated(i, first int32) bool {
+	g := c.graph
+	b := &g.Blocks[g.Block(first)]
+	last := b.Last - 1
+	if g.Insns[last].Kind != flow.Branch || c.bodies[i].has(c.owner[last]) {
+		return false
+	}
+	if r := c.rowAt(last); r == nil || r.Line == 0 {
+		return false
+	}
+	for at := b.First; at < last; at++ {
+		if c.bodies[i].has(c.owner[at]) && (g.Insns[at].Kind != flow.Plain && g.Insns[at].Kind != flow.Nop || c.acts(at)) {
+			return false
+		}
+	}
+	goesOn, leaves := false, false
+	for _, to := range b.Succs {
+		own, acts := false, false
+		for at := g.Blocks[to].First; at < g.Blocks[to].Last; at++ {
+			if c.bodies[i].has(c.owner[at]) {
+				own, acts = true, acts || c.acts(at)
+			}
+		}
+		goesOn, leaves = goesOn || own && acts, leaves || !own
+	}
+	return goesOn && leaves
+}
+
 // withoutPreparations drops the marks of pieces of a body that only prepare its next run: LLVM moves a load with which each turn of the
 // caller's loop begins to the end of the turn before, behind the caller's test.
 func (c *Code) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {

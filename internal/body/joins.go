@@ -118,6 +118,47 @@ func (c *Code) lastIn(block int32) *statement {
 	}
 }
 
+// inTail reports whether a way in may be at an equal end that the body has in common with another one, which is not around it, nor inside it: execution
+// comes from a statement of that, and from no other statement, to one that is not the body's first, and comes there from the body too.
+func (c *Code) inTail(i int32, w *flow.Way, all []flow.Way) bool {
+	if len(w.Before) == 0 && w.Probe == w.Insn {
+		return false
+	}
+	first, own := c.beginsWith(i, w), false
+	for k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].insn >= w.Insn }); k < len(c.statementRows) && c.statementRows[k].insn == w.Insn; k++ {
+		own = own || c.statementRows[k].own == i
+	}
+	if first || !own || !slices.ContainsFunc(all, func(x flow.Way) bool { return c.beginsWith(i, &x) }) {
+		return false
+	}
+	found := false
+	c.eachLast(w.Insn, func(r *statement) {
+		found = found || c.bodies[r.own].parent >= 0 && !c.bodies[i].has(r.own) && !c.bodies[r.own].has(i)
+	})
+	return found
+}
+
+// eachLast calls f with the last statements on the paths to an instruction.
+func (c *Code) eachLast(insn int32, f func(r *statement)) {
+	seen := make(map[int32]bool)
+	var visit func(block, end int32)
+	visit = func(block, end int32) {
+		k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].insn >= end }) - 1
+		if k >= 0 && c.statementRows[k].insn >= c.graph.Blocks[block].First {
+			f(&c.statementRows[k])
+			return
+		}
+		c.graph.OnlyBehind(block, func(last int32) bool {
+			if p := c.graph.Block(last); !seen[p] {
+				seen[p] = true
+				visit(p, last+1)
+			}
+			return true
+		})
+	}
+	visit(c.graph.Block(insn), insn)
+}
+
 // Joined reports whether paths from several instructions outside of a record's body meet at its instruction at an address, and a run may have begun on
 // some of them.
 func (c *Code) Joined(rec int32, addr uint64) (bool, error) {

@@ -25,7 +25,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.withoutInvariants(i, c.withRemainders(i, c.withoutPreparations(i, c.pieces(i, nil, starts))))
+	return c.withoutInvariants(i, c.withRemainders(i, c.withoutSpeculated(i, c.withoutPreparations(i, c.pieces(i, nil, starts)))))
 }
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a

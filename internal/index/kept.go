@@ -52,11 +52,11 @@ import (
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".13.idx"
+const KeptSuffix = ".14.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 13, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 14, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived", keptPath: "path",
