@@ -101,6 +101,8 @@ type Evidence interface {
 	Placed() (bool, error)
 	// Assigned returns what the bodies of the function show.
 	Assigned() (Assignment, error)
+	// Kept reports whether the function out of line has what it was called with to its end, and none of its bodies shows an assignment.
+	Kept() (bool, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.

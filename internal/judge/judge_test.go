@@ -13,7 +13,7 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
-	joined                                           bool
+	joined, kept                                     bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -31,6 +31,7 @@ func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
+func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
@@ -116,6 +117,9 @@ func TestRows(t *testing.T) {
 		{"one statement", false, with(gcc, func(c *candidate) { c.Entry, c.Place = true, judge.Fixed }), known{statements: 1}},
 		{"fixed", true, with(llvm, func(c *candidate) { c.Entry, c.Place = true, judge.Fixed }), known{}},
 		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{}},
+		{"kept", false, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{kept: true}},
+		{"kept", false, computed(unmarked), known{kept: true}},
+		{"made", true, llvm, known{kept: true, made: true}},
 		{"fixed", true, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{}},
 		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{passedOn: true}},
 		{"", false, llvm, known{}},

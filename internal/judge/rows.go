@@ -195,6 +195,15 @@ var Rows = []Row{
 		},
 	},
 	{
+		Name: "kept", Because: "the function out of line has what it was called with to its end: no statement assigns the parameter",
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Place != Fixed && c.Place != Computed {
+				return false, nil
+			}
+			return e.Kept()
+		},
+	},
+	{
 		Name: "assigned", Because: "bodies of the function assign the parameter, and this may be what they assign", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place == Held || c.Note == Whole && c.Place == Computed {

@@ -47,6 +47,7 @@ type Unit struct {
 	Body body.Unit
 
 	assigned memo // what assignedIn returned, by function
+	kept     memo // what keeping returned, likewise
 	changed  memo // what changing returned, by function
 	// described is what calls say of a value that a function is called with, by that: a wanted; callers are the unit's calls.
 	described memo
@@ -93,6 +94,7 @@ func (u *Unit) forgetRead() {
 	u.Unit.Forget()
 	u.Body.Forget()
 	u.assigned.Clear()
+	u.kept.Clear()
 	u.changed.Clear()
 	u.described.Clear()
 	u.callers.Store(nil)

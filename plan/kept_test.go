@@ -1,0 +1,63 @@
+package plan_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestKeptArgument: a function out of line shows whether a number of an inlined body can be what a statement made of it.
+func TestKeptArgument(t *testing.T) {
+	const source = `
+volatile long sink;
+long other(long);
+long kept(long n) { sink = n; other(n); return sink + n; }
+long in_place(long n) { n >>= 3; sink = n; return 5; }
+long elsewhere(long n, long m) { long k = other(m); n += k; sink = n; return k; }
+long on_a_path(long n, long m) { if (m > 3) n = 7; sink = n + m; return 1; }
+long in_the_end(long n) { long r = other(n); n = r * 2; return n; }
+long from_another(long n, long m) { sink = n; n = m; sink = n; return m; }
+__attribute__((noinline)) long other(long n) { sink = n; return n * sink; }
+int main(void)
+{
+	long r = kept(80) + in_place(80) + elsewhere(80, 1) + on_a_path(80, 5) + in_the_end(80) + from_another(80, 2);
+	return r == 0;
+}
+`
+	for _, compiler := range []string{"clang-14", "clang-16", "clang-19", "clang-22"} {
+		for _, option := range []string{"-O1", "-O2", "-Os", "-Og"} {
+			path := filepath.Join(t.TempDir(), "kept")
+			c := exec.Command(testenv.Tool(t, compiler), "-g", option, "-x", "c", "-o", path, "-")
+			c.Stdin = strings.NewReader(source)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			img := testenv.Open(t, path)
+			inlined := 0
+			for _, name := range []string{"kept", "in_place", "elsewhere", "on_a_path", "in_the_end", "from_another"} {
+				p := plantest.New(t, img, name+" n", plan.Options{})
+				for i := range p.Sites {
+					s := &p.Sites[i]
+					v := s.Args[0].Variable
+					if s.Symbol != "main" || !v.Located() {
+						continue
+					}
+					inlined++
+					sure := v.Loc.Doubt == reasons.None
+					if right := v.Loc.Expr.K == 80; sure && !right || name == "kept" && !(sure && right) || name != "kept" && sure {
+						t.Errorf("%s %s: %v: %v, sure %v", compiler, option, s, v.Loc.Text(img.Arch()), sure)
+					}
+				}
+			}
+			if inlined < 3 {
+				t.Errorf("%s %s: %d are inlined", compiler, option, inlined)
+			}
+		}
+	}
+}
