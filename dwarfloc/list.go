@@ -105,7 +105,7 @@ func (img dwarfImage) listOf(keep func(s *Site) (bool, error), each func(f func(
 		return nil, err
 	}
 	slices.SortFunc(sorted, compareFound)
-	sorted = slices.CompactFunc(sorted, sameEntry)
+	sorted = slices.CompactFunc(sorted, sameCode)
 	l := &dwarfList{img: img.Image, at: make([]listed, len(sorted)), from: make([]int32, len(img.units)+1), ways: make([][]byte, len(img.units))}
 	for i := range sorted {
 		l.at[i] = sorted[i].listed
@@ -158,10 +158,10 @@ func compareFound(a, b found) int {
 	return cmp.Compare(a.key(), b.key())
 }
 
-// sameEntry reports whether two sites are descriptions of the same out-of-line code: a
-// linker that merges functions from several units leaves the debug information of each.
-func sameEntry(a, b found) bool {
-	return a.kind == SiteEntry && b.kind == SiteEntry && a.addr == b.addr && a.name == b.name
+// sameCode reports whether two sites are descriptions of the same code: a linker that merges functions from several units, as C++ has them in headers, leaves
+// the debug information of each, and of what is inlined into it.
+func sameCode(a, b found) bool {
+	return a.kind == b.kind && a.addr == b.addr && a.name == b.name && (a.kind == SiteEntry || a.unit != b.unit && a.view == b.view)
 }
 
 // Len returns the number of sites.

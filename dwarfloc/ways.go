@@ -157,7 +157,7 @@ func (s *Site) once() (*Site, error) {
 	switch {
 	case s.Kind != SiteEntry:
 		return s, nil
-	case strings.HasPrefix(s.Symbol, s.Function+".part."):
+	case strings.Contains(s.Symbol, ".part."): // GCC's name for the rest of a function whose beginning is inlined
 		at := *s
 		at.Way.Again = true
 		return &at, nil

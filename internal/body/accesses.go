@@ -100,6 +100,17 @@ func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Rang
 	return straight && found
 }
 
+// Sets reports whether the instruction at a link-time address sets a register.
+func (img *Image) Sets(addr, register uint64) bool {
+	arch := insn.For(img.Instructions())
+	code, err := img.Instruction(addr)
+	if arch == nil || err != nil || len(code) == 0 {
+		return false
+	}
+	w, ok := arch.Writes(code)
+	return ok && w.Registers.Has(register)
+}
+
 // Untouched reports whether all instructions from one link-time address to another are known, and none sets a register; but the last one may, if last is set. What a
 // call sets does not count.
 func (img *Image) Untouched(from, to, register uint64, last bool) (untouched bool) {

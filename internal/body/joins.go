@@ -37,7 +37,7 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 			switch {
 			case c.repeatsLast(own, at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -103,6 +103,22 @@ func (c *Code) behindTail(from int32, at []statement) bool {
 	return slices.ContainsFunc(at, same) || slices.ContainsFunc(ended, same)
 }
 
+// repeatsEnd reports whether some statements have the end of a body with which the block that leads there ends too, in another body of its function,
+// and go on behind it: only with what is there can the block go on.
+func (c *Code) repeatsEnd(from int32, at []statement) bool {
+	last := c.lastIn(from)
+	if last == nil || c.bodies[last.own].parent < 0 {
+		return false
+	}
+	for k := 0; k+1 < len(at); k++ {
+		if r := &at[k]; r.own != last.own && r.place.line == last.place.line && r.place.column == last.place.column && r.place.file == last.place.file &&
+			c.functionOf(r.own) == c.functionOf(last.own) && !c.bodies[r.own].has(at[k+1].own) {
+			return true
+		}
+	}
+	return false
+}
+
 // lastIn returns the last statement of a block, or of that which alone leads there, or nil.
 func (c *Code) lastIn(block int32) *statement {
 	for {
@@ -159,8 +175,8 @@ func (c *Code) eachLast(insn int32, f func(r *statement)) {
 	visit(c.graph.Block(insn), insn)
 }
 
-// Joined reports whether paths from several instructions outside of a record's body meet at its instruction at an address, and a run may have begun on
-// some of them.
+// Joined reports whether paths from several instructions outside of a record's body meet at an address, and a run may have begun on some of them: at an
+// instruction of the body, or where one of the paths comes behind the body.
 func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
 	i, ok := c.body(rec)
 	if !ok || c.Why != "" {
@@ -168,17 +184,19 @@ func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
 	}
 	b := &c.bodies[i]
 	n, ok := c.graph.At(addr)
-	if !ok || !c.graph.Meets(int32(n)) || !b.has(c.owner[n]) {
+	if !ok || !c.graph.Meets(int32(n)) {
 		return false, nil
 	}
-	outside := 0
+	outside, behind := 0, false
+	at := statementsAt(c.statementRows, addr)
 	c.graph.OnlyBehind(c.graph.Block(int32(n)), func(last int32) bool {
 		if !b.has(c.owner[last]) {
 			outside++
+			behind = behind || len(at) > 0 && c.repeatsEnd(c.graph.Block(last), at)
 		}
 		return true
 	})
-	if outside < 2 {
+	if outside < 2 || !behind && !b.has(c.owner[n]) {
 		return false, nil
 	}
 	ways, err := c.Ways(rec)

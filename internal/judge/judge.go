@@ -114,6 +114,9 @@ type Evidence interface {
 	// Overtaken reports whether an instruction that is not the body's has written the register between the body's first instructions, which
 	// were moved there, and the probe.
 	Overtaken() (bool, error)
+	// Alone reports whether the place is a register that no variable of a caller is in, and that the instruction at the probe writes, or in a function of
+	// whose parameters none has a list.
+	Alone() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)
 }

@@ -13,7 +13,7 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
-	joined, kept                                     bool
+	joined, kept, alone                              bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -32,6 +32,7 @@ func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
+func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
@@ -59,6 +60,8 @@ func TestRows(t *testing.T) {
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"overtaken", true, views, known{overtaken: true}},
+		{"views: the only note", true, with(views, func(c *candidate) { c.Note = judge.Whole }), known{alone: true}},
+		{"views", false, with(views, func(c *candidate) { c.Note = judge.Whole }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"views", false, views, known{joined: true}},
 		{"overtaken", true, unmarked, known{overtaken: true}},

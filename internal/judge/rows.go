@@ -114,6 +114,16 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Changed }),
 	},
 	{
+		// For functions that are too large for it, GCC does not track assignments, and notes what a statement assigns alone.
+		Name: "views: the only note", Because: "GCC writes the only note of a variable as its register in the whole body, whatever the note is about", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Note != Whole || c.Place != Held {
+				return false, nil
+			}
+			return e.Alone()
+		},
+	},
+	{
 		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Note != Later {

@@ -442,6 +442,36 @@ func (e *evidence) Overtaken() (bool, error) {
 	})
 }
 
+func (e *evidence) Alone() (bool, error) {
+	if e.s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || !e.x.Location.IsBlock() {
+		return false, nil
+	}
+	if passed, err := e.PassedOn(); passed || err != nil {
+		return false, err
+	}
+	if e.s.U.Img.Code.Sets(e.s.Addr, e.v.Loc.Expr.K) {
+		return true, nil
+	}
+	tracked, err := e.s.U.tracked(e.s.U.Body.Outermost(e.s.Rec))
+	return !tracked, err
+}
+
+// tracked reports whether a parameter of a function out of line, or of what is inlined into it, has a list of locations: GCC tracks the variables of a
+// function, or does not.
+func (u *Unit) tracked(top int32) (tracked bool, err error) {
+	for i := top; err == nil && !tracked && int(i) < len(u.Recs) && (i == top || u.Recs[i].Parent >= top); i++ {
+		var e dw.Entry
+		if e, err = u.Entry(u.Off + uint64(u.Recs[i].Off)); err != nil {
+			return false, err
+		}
+		err = u.Img.EachParam(e, func(x *Var) (bool, error) {
+			tracked = x.Location.Form != 0 && !x.Location.IsBlock()
+			return !tracked, nil
+		})
+	}
+	return tracked, err
+}
+
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
 	if s.Kind != Inline || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {

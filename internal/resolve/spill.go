@@ -26,7 +26,8 @@ import (
 // its parameter is in a slot that is written later. Tried in a live kernel: at
 // __do_sys_fcntl inlined in __x64_sys_fcntl (Debian 6.12, GCC 12) the slot of arg held
 // something else. The sign of this is a list entry that ends right after the store: the
-// pass that writes the lists takes the store for a new value of the slot.
+// pass that writes the lists takes the store for a new value of the slot. Stores move
+// within a basic block.
 //
 // A store that writes back what the slot already holds looks the same. Mostly another
 // variable then has the slot before the site, but that proves nothing: in the example
@@ -39,10 +40,6 @@ import (
 // stores what is passed to it: DW_LNS_set_prologue_end is at the branch around the stores of vector
 // registers (x86-64), which come first.
 
-// maxSpillGap bounds the bytes of code to examine. Stores move within a basic block: the
-// last of the 271 in the two kernels begins 55 bytes after its site.
-const maxSpillGap = 64
-
 // notStored returns the reason if a location reads a slot that is not written yet at
 // the site, or else the zero Reason.
 func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen) loc.Reason {
@@ -50,7 +47,7 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.spot
-	late := s.Kind == Inline && c.Hi > s.At.Addr && c.Hi-s.At.Addr <= maxSpillGap
+	late := s.Kind == Inline && c.Hi > s.At.Addr
 	if !late && s.Kind != Entry {
 		return loc.Reason{}
 	}
