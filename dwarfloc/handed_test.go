@@ -72,6 +72,8 @@ func (h *handing) image(t *testing.T) *Image {
 		}
 		return d
 	}
+	own := param("own", long) // with a list, as GCC writes where it tracks variables
+	own.Attrs = append(own.Attrs, at(dw.AttrLocation, dw.FormSecOffset, 0))
 	for i := range h.bodies {
 		from := dwarftest.TextAddr + uint64(16*i)
 		last, later, line := i == h.bodies-1, uint64(0), 10
@@ -90,7 +92,7 @@ func (h *handing) image(t *testing.T) *Image {
 		kids = append(kids, &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
 			at(dw.AttrName, dw.FormString, "caller"), at(dw.AttrDeclLine, dw.FormData1, 19),
 			at(dw.AttrLowpc, dw.FormAddr, from), at(dw.AttrHighpc, dw.FormData1, 16),
-		}, Kids: []*dwarftest.DIE{o}})
+		}, Kids: []*dwarftest.DIE{own, o}})
 	}
 	text := dwarftest.Text()
 	for i := range text.Data {
