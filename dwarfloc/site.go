@@ -253,6 +253,7 @@ func (s *Site) here() resolve.Place {
 func (s *Site) setSpot(at *resolve.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
+	at.Again = s.Way.Again
 }
 
 var spotKinds = [...]resolve.Kind{

@@ -106,13 +106,19 @@ func (c *Code) behindTail(from int32, at []statement) bool {
 // repeatsEnd reports whether some statements have the end of a body with which the block that leads there ends too, in another body of its function,
 // and go on behind it: only with what is there can the block go on.
 func (c *Code) repeatsEnd(from int32, at []statement) bool {
-	last := c.lastIn(from)
-	if last == nil || c.bodies[last.own].parent < 0 {
-		return false
-	}
+	var last *statement
 	for k := 0; k+1 < len(at); k++ {
-		if r := &at[k]; r.own != last.own && r.place.line == last.place.line && r.place.column == last.place.column && r.place.file == last.place.file &&
-			c.functionOf(r.own) == c.functionOf(last.own) && !c.bodies[r.own].has(at[k+1].own) {
+		r := &at[k]
+		if c.bodies[r.own].parent < 0 || c.bodies[r.own].has(at[k+1].own) {
+			continue
+		}
+		if last == nil {
+			if last = c.lastIn(from); last == nil || c.bodies[last.own].parent < 0 {
+				return false
+			}
+		}
+		if r.own != last.own && r.place.line == last.place.line && r.place.column == last.place.column && r.place.file == last.place.file &&
+			c.functionOf(r.own) == c.functionOf(last.own) {
 			return true
 		}
 	}
@@ -175,17 +181,17 @@ func (c *Code) eachLast(insn int32, f func(r *statement)) {
 	visit(c.graph.Block(insn), insn)
 }
 
-// Joined reports whether paths from several instructions outside of a record's body meet at an address, and a run may have begun on some of them: at an
-// instruction of the body, or where one of the paths comes behind the body.
-func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
+// Joined reports whether paths from several instructions outside of a record's body meet at an address: at an instruction of the body, or where
+// one of the paths comes behind the body.
+func (c *Code) Joined(rec int32, addr uint64) bool {
 	i, ok := c.body(rec)
 	if !ok || c.Why != "" {
-		return false, nil
+		return false
 	}
 	b := &c.bodies[i]
 	n, ok := c.graph.At(addr)
 	if !ok || !c.graph.Meets(int32(n)) {
-		return false, nil
+		return false
 	}
 	outside, behind := 0, false
 	at := statementsAt(c.statementRows, addr)
@@ -196,9 +202,5 @@ func (c *Code) Joined(rec int32, addr uint64) (bool, error) {
 		}
 		return true
 	})
-	if outside < 2 || !behind && !b.has(c.owner[n]) {
-		return false, nil
-	}
-	ways, err := c.Ways(rec)
-	return slices.ContainsFunc(ways.In, func(w Way) bool { return w.Again && w.Addr == addr && w.Probe == addr }), err
+	return outside > 1 && (behind || b.has(c.owner[n]))
 }

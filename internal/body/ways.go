@@ -81,10 +81,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	}
 	out := Ways{NoReturn: runs.Ends, Within: len(runs.In) == 0}
 	merged := c.mergedAway(int32(i))
-	part, err := c.isMergedPart(int32(i))
-	if err != nil {
-		return entry, err
-	}
+	part := c.isMergedPart(int32(i))
 	for _, w := range runs.In {
 		if w.Again = w.Again || part || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
 			w.Before = nil
@@ -156,29 +153,10 @@ func (c *Code) within(i int32) (bool, error) {
 // isPart reports whether a body is a part of the body around it: one of the same function, called
 // from where that is declared.
 func (c *Code) isPart(i int32) (bool, error) {
+	b := &c.bodies[i]
 	// A macro can declare several functions at one line that call each other, as the kernel's
 	// SYSCALL_DEFINE does.
-	if p := c.bodies[i].parent; p < 0 || c.functionOf(p) != c.functionOf(i) {
-		return false, nil
-	}
-	return c.calledWhereDeclared(i, false)
-}
-
-// isMergedPart reports whether a body is a part of another function than the one around it: GCC merges functions that are equal (-fipa-icf), and so the rest
-// of one that it split with that of another.
-func (c *Code) isMergedPart(i int32) (bool, error) {
-	b := &c.bodies[i]
-	if b.parent < 0 || c.functionOf(b.parent) == c.functionOf(i) || c.bodies[b.parent].text.line == b.text.line {
-		return false, nil
-	}
-	return c.calledWhereDeclared(i, true)
-}
-
-// calledWhereDeclared reports whether the call of an inlined body is at the line and the column where its function is declared; if sure is set, only where both are
-// known.
-func (c *Code) calledWhereDeclared(i int32, sure bool) (bool, error) {
-	b := &c.bodies[i]
-	if b.text == (text{}) {
+	if b.parent < 0 || b.text == (text{}) || c.functionOf(b.parent) != c.functionOf(i) {
 		return false, nil
 	}
 	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
@@ -194,8 +172,15 @@ func (c *Code) calledWhereDeclared(i int32, sure bool) (bool, error) {
 			column = v.U
 		}
 	})
-	known := column != 0 && b.text.column != 0
-	return uint32(line) == b.text.line && (!known && !sure || known && uint32(column) == b.text.column), err
+	return uint32(line) == b.text.line && (column == 0 || b.text.column == 0 || uint32(column) == b.text.column), err
+}
+
+// isMergedPart reports whether a body is a part of another function than the one around it, called from where it is declared: GCC merges functions that are
+// equal (-fipa-icf), and so the rest of one that it split with that of another.
+func (c *Code) isMergedPart(i int32) bool {
+	b := &c.bodies[i]
+	return b.parent >= 0 && b.text.line != 0 && b.call.line == b.text.line && b.call.column != 0 && b.call.column == b.text.column &&
+		c.bodies[b.parent].text.line != b.text.line && c.functionOf(b.parent) != c.functionOf(i)
 }
 
 func (c *Code) place(w flow.Way) Way {

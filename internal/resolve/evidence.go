@@ -474,14 +474,11 @@ func (u *Unit) tracked(top int32) (tracked bool, err error) {
 
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
-	if s.Kind != Inline || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
+	if s.Kind != Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(s)
-	if err != nil {
-		return false, err
-	}
-	return code.Joined(s.Rec, s.Addr)
+	return err == nil && code.Joined(s.Rec, s.Addr), err
 }
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a

@@ -37,6 +37,8 @@ type Spot struct {
 	Inlined bool
 	// AfterPrologue is set if an Entry is after the function's prologue, Early if a spot is in it.
 	AfterPrologue, Early bool
+	// Again is set if a probe there also fires without a run of the body.
+	Again bool
 
 	PCs      dw.PCs
 	Origin   dw.Value // DW_AT_abstract_origin
