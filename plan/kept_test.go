@@ -50,7 +50,7 @@ int main(void)
 					}
 					inlined++
 					sure := v.Loc.Doubt == reasons.None
-					if right := v.Loc.Expr.K == 80; sure && !right || name == "kept" && !(sure && right) || name != "kept" && sure {
+					if sure != (name == "kept") || sure && v.Loc.Expr.K != 80 {
 						t.Errorf("%s %s: %v: %v, sure %v", compiler, option, s, v.Loc.Text(img.Arch()), sure)
 					}
 				}
