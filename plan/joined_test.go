@@ -1,14 +1,10 @@
 package plan_test
 
 import (
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -56,14 +52,8 @@ __attribute__((noinline)) void encode(int c, struct text *t)
 }
 int main(void) { struct text t = {__builtin_malloc(8), 8, 0}; encode(0x20, &t); encode(0x700, &t); return t.used; }
 `
-	path := filepath.Join(t.TempDir(), "joined")
-	c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-Os", "-x", "c", "-o", path, "-")
-	c.Stdin = strings.NewReader(source)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	sure, doubtful := 0, 0
-	p := plantest.New(t, testenv.Open(t, path), "put len", plan.Options{})
+	p := plantest.New(t, built(t, "gcc-12", "-Os", map[string]string{"a.c": source}), "put len", plan.Options{})
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		switch v := s.Args[0].Variable; {

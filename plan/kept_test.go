@@ -1,14 +1,10 @@
 package plan_test
 
 import (
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -32,13 +28,7 @@ int main(void)
 `
 	for _, compiler := range []string{"clang-14", "clang-16", "clang-19", "clang-22"} {
 		for _, option := range []string{"-O1", "-O2", "-Os", "-Og"} {
-			path := filepath.Join(t.TempDir(), "kept")
-			c := exec.Command(testenv.Tool(t, compiler), "-g", option, "-x", "c", "-o", path, "-")
-			c.Stdin = strings.NewReader(source)
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			img := testenv.Open(t, path)
+			img := built(t, compiler, option, map[string]string{"a.c": source})
 			inlined := 0
 			for _, name := range []string{"kept", "in_place", "elsewhere", "on_a_path", "in_the_end", "from_another"} {
 				p := plantest.New(t, img, name+" n", plan.Options{})
