@@ -24,7 +24,7 @@ type text struct {
 // texts are the strings of Go (cmd/link, dwarf.go), Rust (library/alloc and the compiler's
 // debug information of fat pointers), and C++ (libstdc++, bits/basic_string.h, string_view).
 var texts = []text{
-	{[]string{"string", declared}, []string{"str"}, []string{"len"}},
+	{[]string{"string"}, []string{"str"}, []string{"len"}},
 	{[]string{"&str", "&mut str"}, []string{"data_ptr"}, []string{"length"}},
 	{[]string{"String"}, []string{"vec", "buf", "inner", "ptr", "pointer", "pointer"}, []string{"vec", "len"}},
 	{[]string{"String"}, []string{"vec", "buf", "ptr", "pointer", "pointer"}, []string{"vec", "len"}},
@@ -36,41 +36,19 @@ var texts = []text{
 	{[]string{"Box<str>", "Box<str, alloc::alloc::Global>"}, []string{"data_ptr"}, []string{"length"}},
 }
 
-// declared stands, among the names of types, for all that a Go program declares: each has the members of what it is declared as.
-const declared = "."
-
-// isDeclared reports whether a type is one that a Go program declares, with some members: its name has its package's, and a dot.
-func isDeclared(t *types.Type, members ...string) (bool, error) {
-	name, _, _ := strings.Cut(t.Name, "[")
-	if !strings.Contains(name, ".") || strings.Contains(name, "::") {
-		return false, nil
-	}
-	names, err := t.MemberNames()
-	return slices.Equal(names, members), err
-}
-
-// isOf reports whether a type is one of the string types.
-func (x *text) isOf(t *types.Type) (bool, error) {
-	if slices.Contains(x.types, unqualified(t.Name)) {
-		return true, nil
-	}
-	if !slices.Contains(x.types, declared) {
-		return false, nil
-	}
-	return isDeclared(t, append(x.chars, x.length...)...)
-}
-
 // TextOf returns the address of the characters of a variable of type t that is a string with a length, and their number; nil of other
 // types. always is set if the definition asks for a string; else only types that are nothing but strings count.
 func TextOf(v *dwarfloc.Variable, t *types.Type, always bool) (chars, length *dwarfloc.Variable, err error) {
 	if !isRecord(t) {
 		return nil, nil, nil
 	}
+	name, err := viewName(t)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i := range texts {
 		x := &texts[i]
-		if is, err := x.isOf(t); err != nil {
-			return nil, nil, err
-		} else if !is && !always {
+		if !always && !slices.Contains(x.types, name) {
 			continue
 		}
 		if chars, err = Follow(v, steps(x.chars)); err != nil {
@@ -94,13 +72,12 @@ func TextOf(v *dwarfloc.Variable, t *types.Type, always bool) (chars, length *dw
 }
 
 // sliceTypes are the types of Go, Rust and C++ that refer to elements in a row: a prefix of their
-// names, or declared, the members that lead to the address of the first one, and to their number, or to where they end.
+// names, the members that lead to the address of the first one, and to their number, or to where they end.
 var sliceTypes = []struct {
 	prefix             string
 	first, length, end []string
 }{
 	{"[]", []string{"array"}, []string{"len"}, nil},
-	{declared, []string{"array"}, []string{"len"}, nil},
 	{"&[", []string{"data_ptr"}, []string{"length"}, nil},
 	{"&mut [", []string{"data_ptr"}, []string{"length"}, nil},
 	{"Box<[", []string{"data_ptr"}, []string{"length"}, nil},
@@ -116,15 +93,13 @@ func SliceOf(v *dwarfloc.Variable, t *types.Type) (first, length *dwarfloc.Varia
 	if !isRecord(t) {
 		return nil, nil, nil, nil
 	}
+	name, err := viewName(t)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	for i := range sliceTypes {
 		x := &sliceTypes[i]
-		is := strings.HasPrefix(unqualified(t.Name), x.prefix)
-		if x.prefix == declared {
-			if is, err = isDeclared(t, "array", "len", "cap"); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-		if !is {
+		if !strings.HasPrefix(name, x.prefix) {
 			continue
 		}
 		if first, err = Follow(v, steps(x.first)); err != nil {
@@ -214,6 +189,22 @@ func pointsToChars(v *dwarfloc.Variable) (bool, error) {
 func isLength(v *dwarfloc.Variable) (bool, error) {
 	t, err := v.Type.Resolve()
 	return err == nil && t.Kind == types.Int && t.Size == 8, err
+}
+
+// viewName returns the name by which the tables know a type: that of what it is declared as, for a string or a slice that a Go program declares
+// (net.IP); else its own, without its modules. The name of a declared type has its package's and a dot; its members are those of the other.
+func viewName(t *types.Type) (string, error) {
+	if name, _, _ := strings.Cut(t.Name, "["); strings.Contains(name, ".") && !strings.Contains(name, "::") {
+		switch members, err := t.MemberNames(); {
+		case err != nil:
+			return "", err
+		case slices.Equal(members, []string{"str", "len"}):
+			return "string", nil
+		case slices.Equal(members, []string{"array", "len", "cap"}):
+			return "[]", nil
+		}
+	}
+	return unqualified(t.Name), nil
 }
 
 // unqualified returns the name of a type without its modules: "Box<[u16]>" for
