@@ -2,13 +2,10 @@ package witness
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -55,13 +52,7 @@ __attribute__((noinline, noclone, pure)) struct s *find(long k) { static struct 
 				calls += fmt.Sprintf("c%d(%d, &v); ", i, i)
 			}
 			fmt.Fprintf(&b, "__attribute__((noinline, noclone)) void lost(long a, struct s *p) { %s; sink += a; }\nint main(void) { struct s v = {1, 2, 3}; %slost(3, &v); return 0; }\n", x.lost, calls)
-			path := filepath.Join(t.TempDir(), "accident")
-			c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O2", asKernel, "-x", "c", "-o", path, "-")
-			c.Stdin = strings.NewReader(b.String())
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			p := plantest.New(t, testenv.Open(t, path), "note p", plan.Options{})
+			p := plantest.New(t, compiled(t, "gcc-12", b.String(), "-O2", asKernel), "note p", plan.Options{})
 			known, found := 0, false
 			for i := range p.Sites {
 				s := &p.Sites[i]

@@ -2,14 +2,11 @@ package witness
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -47,13 +44,7 @@ void *objects[64];
 					fmt.Fprintf(&b, "__attribute__((noinline)) "+x.caller+"\n", i+1)
 				}
 				b.WriteString("__attribute__((noinline)) " + x.lost + "\nint main(void) { return 0; }\n")
-				path := filepath.Join(t.TempDir(), "program")
-				c := exec.Command(testenv.Tool(t, compiler), "-g", option, "-x", "c", "-o", path, "-")
-				c.Stdin = strings.NewReader(b.String())
-				if out, err := c.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				p := plantest.New(t, testenv.Open(t, path), "outer p", plan.Options{})
+				p := plantest.New(t, compiled(t, compiler, b.String(), option), "outer p", plan.Options{})
 				found := false
 				for i := range p.Sites {
 					s := &p.Sites[i]

@@ -2,13 +2,10 @@ package witness
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -28,13 +25,7 @@ static inline __attribute__((always_inline)) void note(struct s *p) { take(p, 5)
 __attribute__((noinline)) void lost(long *other, long n) { note(made[n & 1]); sink++; }
 int main(void) { return 0; }
 `)
-	path := filepath.Join(t.TempDir(), "unused")
-	c := exec.Command(testenv.Tool(t, "clang-14"), "-g", "-O2", asKernel, "-x", "c", "-o", path, "-")
-	c.Stdin = strings.NewReader(b.String())
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	p := plantest.New(t, testenv.Open(t, path), "note p", plan.Options{})
+	p := plantest.New(t, compiled(t, "clang-14", b.String(), "-O2", asKernel), "note p", plan.Options{})
 	found := false
 	for i := range p.Sites {
 		s := &p.Sites[i]

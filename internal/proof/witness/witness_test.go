@@ -80,6 +80,18 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// compiled opens the program that a compiler makes of a source in C.
+func compiled(t *testing.T, compiler, source string, options ...string) *dwarfloc.Image {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "program")
+	c := exec.CommandContext(t.Context(), testenv.Tool(t, compiler), append(options, "-g", "-x", "c", "-o", path, "-")...)
+	c.Stdin = strings.NewReader(source)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return testenv.Open(t, path)
+}
+
 func build(t *testing.T, options []string) string {
 	t.Helper()
 	dir := t.TempDir()
