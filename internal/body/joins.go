@@ -117,8 +117,9 @@ func (c *Code) repeatsEnd(from int32, at []statement) bool {
 				return false
 			}
 		}
-		if r.own != last.own && r.place.line == last.place.line && r.place.column == last.place.column && r.place.file == last.place.file &&
-			c.functionOf(r.own) == c.functionOf(last.own) {
+		place := r.place
+		place.own = last.place.own
+		if r.own != last.own && place == last.place && c.functionOf(r.own) == c.functionOf(last.own) {
 			return true
 		}
 	}
@@ -129,10 +130,9 @@ func (c *Code) repeatsEnd(from int32, at []statement) bool {
 func (c *Code) lastIn(block int32) *statement {
 	for {
 		b := &c.graph.Blocks[block]
-		k := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].insn >= b.Last }) - 1
-		switch {
-		case k >= 0 && c.statementRows[k].insn >= b.First:
-			return &c.statementRows[k]
+		switch r := c.lastBefore(block, b.Last); {
+		case r != nil:
+			return r
 		case block == 0 || c.graph.Paths(block) != 1 || !c.graph.FallsThrough(block-1):
 			return nil
 		}
@@ -140,17 +140,24 @@ func (c *Code) lastIn(block int32) *statement {
 	}
 }
 
-// inTail reports whether a way in may be at an equal end that the body has in common with another one, which is not around it, nor inside it: execution
-// comes from a statement of that, and from no other statement, to one that is not the body's first, and comes there from the body too.
+// lastBefore returns the last statement of a block before an instruction, or nil.
+func (c *Code) lastBefore(block, insn int32) *statement {
+	k := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].insn >= insn }) - 1
+	if k < 0 || c.statementRows[k].insn < c.graph.Blocks[block].First {
+		return nil
+	}
+	return &c.statementRows[k]
+}
+
+// inTail reports whether a way in may be at an equal end that the body has in common with another one, which is not around it, nor inside it: on some
+// path execution comes from a statement of that to one that is not the body's first, and it comes there from the body too.
 func (c *Code) inTail(i int32, w *flow.Way, all []flow.Way) bool {
-	if len(w.Before) == 0 && w.Probe == w.Insn {
+	if len(w.Before) == 0 && w.Probe == w.Insn || c.beginsWith(i, w) {
 		return false
 	}
-	first, own := c.beginsWith(i, w), false
-	for k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].insn >= w.Insn }); k < len(c.statementRows) && c.statementRows[k].insn == w.Insn; k++ {
-		own = own || c.statementRows[k].own == i
-	}
-	if first || !own || !slices.ContainsFunc(all, func(x flow.Way) bool { return c.beginsWith(i, &x) }) {
+	own := func(r statement) bool { return r.own == i }
+	begins := func(x flow.Way) bool { return c.beginsWith(i, &x) }
+	if !slices.ContainsFunc(statementsAt(c.statementRows, c.graph.Insns[w.Insn].Addr), own) || !slices.ContainsFunc(all, begins) {
 		return false
 	}
 	found := false
@@ -165,9 +172,8 @@ func (c *Code) eachLast(insn int32, f func(r *statement)) {
 	seen := make(map[int32]bool)
 	var visit func(block, end int32)
 	visit = func(block, end int32) {
-		k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].insn >= end }) - 1
-		if k >= 0 && c.statementRows[k].insn >= c.graph.Blocks[block].First {
-			f(&c.statementRows[k])
+		if r := c.lastBefore(block, end); r != nil {
+			f(r)
 			return
 		}
 		c.graph.OnlyBehind(block, func(last int32) bool {
@@ -198,7 +204,7 @@ func (c *Code) Joined(rec int32, addr uint64) bool {
 	c.graph.OnlyBehind(c.graph.Block(int32(n)), func(last int32) bool {
 		if !b.has(c.owner[last]) {
 			outside++
-			behind = behind || len(at) > 0 && c.repeatsEnd(c.graph.Block(last), at)
+			behind = behind || c.repeatsEnd(c.graph.Block(last), at)
 		}
 		return true
 	})
