@@ -19,9 +19,6 @@ import (
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
 func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assignment, error) {
-	if known, ok := u.assigned.Load(function); ok {
-		return known.(map[uint64]judge.Assignment), nil
-	}
 	assigned := make(map[uint64]judge.Assignment)
 	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
@@ -51,7 +48,6 @@ func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assig
 			return nil, err
 		}
 	}
-	u.assigned.Store(function, assigned)
 	return assigned, nil
 }
 

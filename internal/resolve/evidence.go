@@ -214,7 +214,8 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 	if e.x.U.Body.Views() {
 		return e.assignedWithViews()
 	}
-	assigned, err := e.s.U.assignedIn(e.s.U.Recs[e.s.Rec].Root, e.ev)
+	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
+	assigned, err := remembered(&u.assigned, function, func() (map[uint64]judge.Assignment, error) { return u.assignedIn(function, e.ev) })
 	if err != nil {
 		return judge.Never, err
 	}
@@ -230,17 +231,11 @@ func (e *evidence) assignedWithViews() (judge.Assignment, error) {
 		return judge.Never, err
 	}
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	known, ok := u.changed.Load(function)
-	if !ok {
-		if known, err = u.changing(function); err != nil {
-			return judge.Never, err
-		}
-		u.changed.Store(function, known)
-	}
-	if known.(map[uint64]bool)[root] {
+	changed, err := remembered(&u.changed, function, func() (map[uint64]bool, error) { return u.changing(function) })
+	if changed[root] {
 		return judge.Between, nil
 	}
-	return judge.Never, nil
+	return judge.Never, err
 }
 
 // changing returns the parameters of a function, by the entries that declare them, whose lists go on with a value.

@@ -25,16 +25,12 @@ func (e *evidence) Kept() (bool, error) {
 	if function < 0 {
 		return false, nil
 	}
-	known, ok := u.kept.Load(function)
-	if !ok {
-		var err error
-		if known, err = u.keeping(function, e.ev); err != nil {
-			return false, err
-		}
-		u.kept.Store(function, known)
+	kept, err := remembered(&u.kept, function, func() (map[uint64]bool, error) { return u.keeping(function, e.ev) })
+	if err != nil {
+		return false, err
 	}
 	root, err := e.x.Ultimate(nil)
-	return known.(map[uint64]bool)[root], err
+	return kept[root], err
 }
 
 // keeping returns the parameters of a function, by the entries that declare them, that a body of it in the unit has to its end as they were passed.

@@ -29,5 +29,17 @@ func (m *memo) Store(key, value any) {
 	x.Store(key, value)
 }
 
+// remembered returns the value of a key, which find returns the first time.
+func remembered[T any](m *memo, key any, find func() (T, error)) (T, error) {
+	if known, ok := m.Load(key); ok {
+		return known.(T), nil
+	}
+	value, err := find()
+	if err == nil {
+		m.Store(key, value)
+	}
+	return value, err
+}
+
 // Clear removes all keys.
 func (m *memo) Clear() { m.m.Store(nil) }
