@@ -24,6 +24,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/pack"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -31,6 +32,7 @@ import (
 // TestAfterwards calls every method of everything that an image hands out, after Close and after the file was cut short, with
 // and without having asked before: none may touch what is not mapped any more.
 func TestAfterwards(t *testing.T) {
+	raced.OneGoroutine(t)
 	for _, x := range opened(t) {
 		whole, err := os.ReadFile(x.path)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -56,6 +57,7 @@ func kernelBTF(t *testing.T, img *dwarfloc.Image) *dwarfloc.Image {
 // TestBTFAgrees compares what the calling convention says for the signatures in BTF with what DWARF says, for all
 // entries of the kernel.
 func TestBTFAgrees(t *testing.T) {
+	raced.OneGoroutine(t)
 	img, err := dwarfloc.Open(testenv.Vmlinux(t), nil)
 	if err != nil {
 		t.Fatal(err)

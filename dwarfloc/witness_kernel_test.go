@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/raced"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -29,6 +30,7 @@ var families = []family{
 
 // TestWitnesses: what instructions say of pointers that the debug information has lost is what it says of the same pointers where it has not.
 func TestWitnesses(t *testing.T) {
+	raced.OneGoroutine(t)
 	for name, path := range map[string]func(testenv.TB) string{
 		"amd64": testenv.Vmlinux,
 		"arm64": func(t testenv.TB) string { return testenv.VmlinuxOf(t, "arm64") },

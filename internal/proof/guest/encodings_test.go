@@ -17,6 +17,7 @@ import (
 func TestUprobeTable(t *testing.T) {
 	for _, k := range kernelsOfTable(t) {
 		t.Run(k.Release, func(t *testing.T) {
+			t.Parallel()
 			testenv.Tool(t, harm.Compilers[k.GOARCH])
 			runner, err := harm.Compile(t.TempDir(), k.GOARCH)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 // TestKilled kills the tool again and again while it makes and ends kprobes, for which it changes settings of the kernel: the next
 // process puts them back, and no probe stays. GUEST_KILLS is how often.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	k := kernelsOfPC(t)[0]
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "prolog-dump")

@@ -27,7 +27,10 @@ import (
 // workload comes to the same, and the kernel says nothing.
 func TestProbeAll(t *testing.T) {
 	for _, k := range kernelsOfPC(t) {
-		t.Run(k.Release, func(t *testing.T) { probeAll(t, k) })
+		t.Run(k.Release, func(t *testing.T) {
+			t.Parallel()
+			probeAll(t, k)
+		})
 	}
 }
 

@@ -35,6 +35,7 @@ var story = []struct {
 // TestStory records the story in a live kernel, and compares it with the recording, but for times and numbers of tasks.
 // UPDATE=1 writes the recording.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	ks := kernels(t)
 	at := slices.IndexFunc(ks, func(k testKernel) bool { return k.GOARCH == "amd64" && k.old() })
 	if at < 0 {

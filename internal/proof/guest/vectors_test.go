@@ -30,6 +30,7 @@ var (
 // TestVectorCode has kprobes at all instructions of vector code in modules, but where the table of refusals has them: ciphers, hashes and
 // arrays of disks come to the same, which is what code without vectors comes to, and the kernel says nothing.
 func TestVectorCode(t *testing.T) {
+	t.Parallel()
 	k := kernelsOfPC(t)[0]
 	dir := filepath.Join(filepath.Dir(k.Module), "vectors")
 	if _, err := os.Stat(dir); err != nil {
