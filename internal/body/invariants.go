@@ -7,35 +7,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
-// LLVM moves what each run of a body computes alike in a loop of the caller to the code before that loop, and leaves it the position that
+// Compilers move what each run of a body computes alike in a loop of the caller to the code before that loop, and leave it the position that
 // it had in the body. No run begins there. It has no copy in the loop, as the beginning of a loop that was rotated has, and does nothing
 // that can be seen: it is the rest of the body that runs.
-
-// withoutInvariants returns the runs for a body's marks, less what was moved out of loops.
-func (c *Code) withoutInvariants(i int32, marks []flow.Mark) flow.Runs {
-	runs := c.solver.Solve(marks, nil)
-	for range maxInvariants {
-		if len(runs.In) < 2 {
-			break
-		}
-		moved := func(m flow.Mark) bool {
-			return m.Kind != flow.MarkAway && slices.ContainsFunc(runs.In, func(w flow.Way) bool { return w.Insn == m.Insn && c.invariant(i, w.Insn, runs.In) })
-		}
-		left := slices.DeleteFunc(slices.Clone(marks), moved)
-		if len(left) == len(marks) {
-			break
-		}
-		further := c.solver.Solve(left, nil)
-		if len(further.In) == 0 {
-			break
-		}
-		runs, marks = further, left
-	}
-	return runs
-}
-
-// maxInvariants bounds how many pieces of a body that follow each other are looked at.
-const maxInvariants = 4
 
 // invariant reports whether a piece of a body that begins at an instruction was moved out of a loop in which another way into the body is.
 func (c *Code) invariant(i, first int32, in []flow.Way) bool {
@@ -62,7 +36,7 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 			moved[s] = true
 		}
 	}
-	if at == block.Last {
+	if at == block.Last && (len(block.Succs) != 1 || c.bodies[i].has(c.owner[g.Blocks[block.Succs[0]].First])) {
 		return false
 	}
 	for _, r := range c.bodies[i].ranges {

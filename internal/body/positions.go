@@ -19,13 +19,14 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 			starts[c.placeOf(r, w.Insn)] = true
 		}
 	}
-	if n, ok := c.graph.At(c.bodies[i].start); ok && c.bodies[i].live {
+	// LLVM and Go say where the lowest address of a body is, not where it is entered.
+	if n, ok := c.graph.At(c.bodies[i].start); ok && c.bodies[i].live && c.u.GNU() {
 		first := c.past(int32(n))
 		if r := c.rowAt(first); r != nil {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.withoutInvariants(i, c.withRemainders(i, c.withoutSpeculated(i, c.withoutPreparations(i, c.pieces(i, nil, starts)))))
+	return c.without(i, c.withRemainders(i, c.withoutSpeculated(i, c.withoutPreparations(i, c.pieces(i, nil, starts)))))
 }
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a

@@ -34,8 +34,8 @@ type Arch struct {
 	// Pair returns where a call or jump leads whose target the instruction before it computes: the
 	// distance from that one. nil if there are none.
 	Pair func(before, code []byte) (to int64, ok bool)
-	// accesses returns the registers that the first instruction in code reads, and what it writes. ok is false if that may be more.
-	accesses func(code []byte) (reads Registers, w Writes, ok bool)
+	// Accesses returns the registers that the first instruction in code reads, and what it writes. ok is false if that may be more.
+	Accesses func(code []byte) (reads Registers, w Writes, ok bool)
 	// Updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	Updates func(code []byte) Registers

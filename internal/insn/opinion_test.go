@@ -167,7 +167,7 @@ func TestSecondOpinion(t *testing.T) {
 				}
 				text := code[at : at+in.Size]
 				at += in.Size
-				reads, w, known := tt.arch.accesses(text)
+				reads, w, known := tt.arch.Accesses(text)
 				o := tt.of(text)
 				if !known || !o.knows || in.Nop {
 					continue

@@ -48,7 +48,7 @@ func BenchmarkNext(b *testing.B) { benchmark(b, nil) }
 
 // BenchmarkAccesses also asks which registers are read and written.
 func BenchmarkAccesses(b *testing.B) {
-	benchmark(b, func(a *Arch, code []byte) { a.accesses(code) })
+	benchmark(b, func(a *Arch, code []byte) { a.Accesses(code) })
 }
 
 func BenchmarkWrites(b *testing.B) { benchmark(b, func(a *Arch, code []byte) { a.Writes(code) }) }

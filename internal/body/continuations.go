@@ -1,0 +1,148 @@
+package body
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// A compiler that leaves no markers of statements puts the parts of one expression far from each other, with code of the caller between: a load
+// where its result is needed no sooner than much later, and the test of it there. The later part is at the same position as the beginning
+// of the run, but goes on with what that computed, where another run would compute it again.
+
+// without returns the runs for a body's marks, less those at which no run begins.
+func (c *Code) without(i int32, marks []flow.Mark) flow.Runs {
+	runs := c.solver.Solve(marks, nil)
+	for range maxInvariants {
+		if len(runs.In) < 2 {
+			break
+		}
+		none := func(m flow.Mark) bool {
+			return m.Kind != flow.MarkAway && slices.ContainsFunc(runs.In, func(w flow.Way) bool {
+				return w.Insn == m.Insn && (c.invariant(i, w.Insn, runs.In) || c.continues(w.Insn, runs.In))
+			})
+		}
+		left := slices.DeleteFunc(slices.Clone(marks), none)
+		if len(left) == len(marks) {
+			break
+		}
+		further := c.solver.Solve(left, nil)
+		if len(further.In) == 0 {
+			break
+		}
+		runs, marks = further, left
+	}
+	return runs
+}
+
+// maxInvariants bounds how many pieces of a body that follow each other are looked at.
+const maxInvariants = 4
+
+// continues reports whether a piece of a body that begins at an instruction goes on with a run that began at another one of its ways in.
+// Go's compiler copies no code of loops, so that each piece that is behind others does.
+func (c *Code) continues(first int32, in []flow.Way) bool {
+	if c.u.IsGo() {
+		return c.behind(first, in)
+	}
+	return c.usesOwn(first)
+}
+
+// behind reports whether execution comes to an instruction only behind one of other ways in, each time.
+func (c *Code) behind(first int32, in []flow.Way) bool {
+	g := c.graph
+	other := func(at int32) bool {
+		return at != first && slices.ContainsFunc(in, func(w flow.Way) bool { return w.Insn == at })
+	}
+	seen := make(map[int32]bool)
+	var work []int32
+	// passes reports whether execution comes from an instruction to the way without another one, or leaves the block for others.
+	passes := func(from, last int32) bool {
+		for at := from; at < last; at++ {
+			if at == first {
+				return true
+			}
+			if other(at) {
+				return false
+			}
+		}
+		for _, to := range g.Blocks[g.Block(last-1)].Succs {
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+		return false
+	}
+	entry, own := g.Entry(), &g.Blocks[g.Block(first)]
+	seen[entry] = true
+	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) || first+1 < own.Last && passes(first+1, own.Last) {
+		return false
+	}
+	if first+1 == own.Last {
+		work = append(work, own.Succs...)
+	}
+	for len(work) > 0 {
+		b := &g.Blocks[work[0]]
+		work = work[1:]
+		if passes(b.First, b.Last) {
+			return false
+		}
+	}
+	return true
+}
+
+// usesOwn reports whether an instruction reads a register that, wherever execution comes from, instructions of the same position in the same body
+// have written last, of which none does the same.
+func (c *Code) usesOwn(first int32) bool {
+	r := c.rowAt(first)
+	reads, _, ok := c.arch.Accesses(c.graph.Bytes(first))
+	if r == nil || r.Line == 0 || !ok {
+		return false
+	}
+	place, shape := c.placeOf(r, first), c.shape(first)
+	same := func(at int32) bool {
+		r := c.rowAt(at)
+		return r != nil && c.placeOf(r, at) == place && c.shape(at) != shape
+	}
+	for reg := uint16(0); reads != 0; reg, reads = reg+1, reads>>1 {
+		if reads&1 != 0 && c.writtenBy(first, reg, same) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxBehind bounds how many blocks are looked through.
+const maxBehind = 64
+
+// writtenBy reports whether such instructions alone write a register last, wherever execution comes from to another instruction.
+func (c *Code) writtenBy(from int32, reg uint16, such func(at int32) bool) bool {
+	g := c.graph
+	kept := slices.Contains(c.u.Image.Arch().Preserved, reg)
+	seen := make(map[int32]bool)
+	var before func(block, end int32) bool
+	before = func(block, end int32) bool {
+		for at := end - 1; at >= g.Blocks[block].First; at-- {
+			code := g.Bytes(at)
+			if in, ok := c.arch.Next(code); ok && in.Call && kept {
+				continue
+			}
+			w, ok := c.arch.Writes(code)
+			if g.Insns[at].Kind != flow.Plain {
+				continue // it leads elsewhere, or does nothing
+			}
+			if !ok || w.Registers&(1<<reg) != 0 {
+				return ok && such(at)
+			}
+		}
+		return g.OnlyBehind(block, func(last int32) bool {
+			p := g.Block(last)
+			if seen[p] {
+				return true
+			}
+			seen[p] = true
+			return len(seen) < maxBehind && before(p, last+1)
+		})
+	}
+	return before(g.Block(from), from)
+}

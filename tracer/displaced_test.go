@@ -1,0 +1,196 @@
+package tracer_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// displaced are programs in which a compiler leaves parts of a body where no run begins. Each had more hits than runs.
+var displaced = []struct {
+	name, source, function string
+	runs                   int
+	compilers              []string // each with options
+}{
+	// The last statement stands at the end of the caller's loop, at the lowest address of the body, behind another body.
+	{"last statement", `
+#include <stdio.h>
+static unsigned take(unsigned long *pos, const unsigned char *from)
+{
+	unsigned bit = from[*pos / 8] >> (7 - *pos % 8) & 1;
+	++*pos;
+	return bit;
+}
+static void put(unsigned long *pos, unsigned char *to, unsigned bit)
+{
+	if (bit)
+		to[*pos / 8] |= 1u << (7 - *pos % 8);
+	else
+		to[*pos / 8] &= ~(1u << (7 - *pos % 8));
+	++*pos;
+}
+__attribute__((noinline)) void copy(unsigned char *to, const unsigned char *from, unsigned long wide, unsigned long skip, unsigned high)
+{
+	unsigned long i = 0, o = 0;
+	for (unsigned y = 0; y < high; y++) {
+		for (unsigned long x = 0; x < wide; x++)
+			put(&o, to, take(&i, from));
+		i += skip;
+	}
+}
+int main(void)
+{
+	unsigned char from[] = { 0x17, 0xe2, 0x3d }, to[3] = { 0 };
+	copy(to, from, 7, 3, 2);
+	return to[0] + to[1] == 77;
+}`, "take", 14, []string{"clang-14 -O1", "clang-14 -O2", "clang-14 -O3", "clang-16 -O2", "clang-22 -O2"}},
+	// What the body loads is tested much later, behind a call of the caller's.
+	{"load and test", `
+struct text { const char *s; _Bool raw; };
+struct out { int deep, n; _Bool open; };
+__attribute__((noinline)) void emit(struct out *o, const char *s) { o->deep += *s; }
+static inline _Bool raw(const struct text *t) { return t->raw; }
+static inline void push(struct out *o, const char *s, _Bool quoted)
+{
+	o->n = o->deep - 1;
+	if (o->open) {
+		o->open = 0;
+		emit(o, ">");
+	}
+	if (quoted) {
+		emit(o, "[");
+		emit(o, s);
+	} else
+		emit(o, s);
+}
+__attribute__((noinline)) void visit(struct out *o, const struct text *t) { push(o, t->s, raw(t)); }
+int main(void)
+{
+	struct out o = { 1, 0, 1 };
+	struct text a = { "a", 1 }, b = { "b", 0 };
+	visit(&o, &a); visit(&o, &b); visit(&o, &a); visit(&o, &b);
+	return o.n == 999;
+}`, "raw", 4, []string{"clang-14 -O1", "clang-14 -O2", "clang-14 -Os", "clang-19 -O2"}},
+	// The end of the array is computed once, before the caller's loop.
+	{"end of an array", `
+int fill(char *, int), count(const char *, long, int *);
+__attribute__((noipa)) int lines(int n)
+{
+	char b[128];
+	int o[128], s = 0;
+	for (int i = 0; i < n; i++) {
+		if (fill(b, i))
+			b[0] = 'x';
+		count(b, 90, o);
+		s += o[0];
+	}
+	return s;
+}
+int main(void) { return lines(6) == 1; }
+__attribute__((noipa)) int fill(char *b, int i)
+{
+	for (int k = 0; k < 90; k++)
+		b[k] = 'a' + i + k / 10;
+	return i & 1;
+}
+int count(const char *in, long n, int *out)
+{
+	const char *p, *end;
+	if (in == 0 || n == 0)
+		return 0;
+	p = in;
+	end = p + n;
+	for (; p < end; p++) {
+		if (*p == 'z')
+			return 0;
+		*out++ = *p * 3;
+	}
+	return 1;
+}`, "count", 6, []string{"gcc-12 -O2 -gno-statement-frontiers", "gcc-12 -O2", "gcc-12 -O2 -flto"}},
+	// Two assignments of the caller's stand between the first test of the body and the rest.
+	{"results", `
+package main
+
+func parse(s string) (n uint64, ok bool) {
+	var i int
+	if i == len(s) {
+		return 0, false
+	}
+	for ; i < len(s); i++ {
+		if s[i] >= '0' && s[i] <= '9' {
+			n = n*10 + uint64(s[i]-'0')
+		} else {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+//go:noinline
+func sum(parts []string) (t uint64) {
+	for _, p := range parts {
+		n, ok := parse(p)
+		if !ok {
+			t += 1000
+		} else {
+			t += n
+		}
+	}
+	return t
+}
+
+func main() { println(sum([]string{"12", "7", "", "x", "345"})) }
+`, "main.parse", 5, []string{"go"}},
+}
+
+// TestDisplaced counts the hits of programs that compilers have displaced code of bodies in.
+func TestDisplaced(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, d := range displaced {
+		for _, c := range d.compilers {
+			t.Run(d.name+" "+c, func(t *testing.T) {
+				compiler, options, _ := strings.Cut(c, " ")
+				var path string
+				var img *dwarfloc.Image
+				if compiler == "go" {
+					path, img = buildGo(t, d.source)
+				} else {
+					path, img = build(t, compiler, "displaced.c", d.source, strings.Fields(options)...)
+				}
+				n := 0
+				p := plans(t, img, d.function)
+				run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+					if h.PID == pid {
+						n++
+					}
+				})
+				if n != d.runs {
+					t.Errorf("%d hits of %d runs at %v", n, d.runs, p[0].Sites)
+				}
+			})
+		}
+	}
+}
+
+// buildGo builds a program of one file.
+func buildGo(t *testing.T, text string) (path string, img *dwarfloc.Image) {
+	t.Helper()
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testenv.Tool(t, "go"), "build", "-o", path, source)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path, testenv.Open(t, path)
+}
