@@ -13,7 +13,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/image"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -134,15 +133,11 @@ func notDescribed(detail string) loc.Reason {
 	return loc.Reason{Code: reasons.NotDescribed, Detail: detail}
 }
 
-// LowBit reports whether only bit 0 of a value counts where a body begins: that of a truth value which is no object in memory. A
-// compiler that passes the low bit of a number to an inlined function leaves out the mask, and describes the whole number.
+// LowBit reports whether only bit 0 of a value counts where a body begins: that of a truth value. A compiler that passes the low bit of a number to an
+// inlined function leaves out the mask, and describes the whole number, wherever that is.
 func LowBit(l *loc.Location, t *types.Type) (bool, error) {
 	switch l.Kind {
-	case loc.KindRegister, loc.KindValue:
-	case loc.KindMemory:
-		if e := l.Expr; e.Op != ops.Reg && (e.Op != ops.Add || e.A.Op != ops.Reg) {
-			return false, nil // an object, not a slot
-		}
+	case loc.KindRegister, loc.KindValue, loc.KindMemory:
 	default:
 		return false, nil
 	}

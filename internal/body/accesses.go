@@ -43,6 +43,24 @@ func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
 	return from + uint64(off), ok
 }
 
+// StoredNarrow reports whether the code stores fewer bytes to a slot, and never as many as it has.
+func (c *Code) StoredNarrow(m Slot) bool {
+	if c.graph == nil {
+		return false
+	}
+	if c.stored == nil {
+		c.stored = make(map[Slot]int64)
+		for n := range c.graph.Insns {
+			if at, stores, ok := c.arch.Operand(c.graph.Bytes(int32(n))); ok && stores {
+				key := Slot{Base: at.Base, Off: at.Off}
+				c.stored[key] = max(c.stored[key], at.Size)
+			}
+		}
+	}
+	most, stored := c.stored[Slot{Base: m.Base, Off: m.Off}]
+	return stored && most < m.Size
+}
+
 // maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
 const maxPrologue = 512
 
@@ -236,6 +254,37 @@ func (u *Unit) Near(register, at uint64) (zeros, bits uint8, err error) {
 		return v.LowZeros(), bits, nil
 	}
 	return 0, 64, nil
+}
+
+// LoadedNear returns the memory that the instruction loads which sets a register last before a link-time address, in code that only goes on at the next instruction.
+// ok is false if it does something else, or is not known.
+func (u *Unit) LoadedNear(register, at uint64) (m Slot, ok bool, err error) {
+	rows, err := u.Rows()
+	if err != nil {
+		return m, false, err
+	}
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
+	for k := sort.Search(i, func(k int) bool { return rows[k].Addr+maxFirst/2 >= at }); k < i; k++ {
+		if k > 0 && rows[k].Addr == rows[k-1].Addr || rows[k].End {
+			continue
+		}
+		straight := u.Image.straight(rows[k].Addr, at, func(arch *insn.Arch, _ uint64, code []byte) {
+			w, known := arch.Writes(code)
+			switch {
+			case !known:
+				ok = false
+			case w.Registers.Has(register):
+				var stores bool
+				m, stores, ok = arch.Operand(code)
+				ok = ok && !stores && !arch.Updates(code).Has(register)
+			}
+		})
+		if straight {
+			return m, ok, nil
+		}
+		ok = false
+	}
+	return m, false, nil
 }
 
 // Straight reports whether code from one link-time address to another only goes on at the next instruction.

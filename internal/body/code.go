@@ -44,6 +44,7 @@ type Code struct {
 	begins        map[int32][]int32        // see beginsOf
 	made          []origins                // see origins; nil before
 	passes        []passage                // see passed
+	stored        map[Slot]int64           // see StoredNarrow
 	changes       struct {
 		Changes
 		read bool

@@ -36,6 +36,9 @@ type Arch struct {
 	Pair func(before, code []byte) (to int64, ok bool)
 	// Accesses returns the registers that the first instruction in code reads, and what it writes. ok is false if that may be more.
 	Accesses func(code []byte) (reads Registers, w Writes, ok bool)
+	// Operand returns the memory at a fixed distance from a register that the first instruction in code accesses, and whether it does nothing else than
+	// to write it. ok is false if it accesses none, or other memory.
+	Operand func(code []byte) (m Slot, stores, ok bool)
 	// Updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	Updates func(code []byte) Registers

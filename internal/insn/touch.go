@@ -79,3 +79,17 @@ func (x *engine) stepped(code []byte) (register uint8, by int64, ok bool) {
 	}
 	return uint8(m.reg), m.n, true
 }
+
+// operandAt is Arch.Operand.
+func (x *engine) operandAt(code []byte) (m Slot, written, ok bool) {
+	op, at := x.touched(code)
+	if op == nil {
+		return Slot{}, false, false
+	}
+	defer x.done(op)
+	if at.reg < 0 || at.plus >= 0 || at.here || at.moves {
+		return Slot{}, false, false
+	}
+	written = op.does.verb == stores || op.does.verb == moves && op.list[0].kind == memoryOperand
+	return Slot{Base: uint64(at.reg), Off: at.n, Size: max(int64(at.size), int64(op.does.bits/8), 1)}, written, true
+}

@@ -3,6 +3,10 @@ package resolve
 import (
 	"slices"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -155,4 +159,45 @@ func possibleOnes(e *loc.Expr) uint64 {
 		}
 	}
 	return all
+}
+
+// And it can lose the extension of a number: it describes a parameter of 64 bits as the slot to which it spilled the 32 of them that the caller has, from
+// which each use extends them again (seen with clang 14 at -O1, -O2 and -Os). The code stores less to that slot than the type has.
+
+// storedNarrow reports whether an object of an inlined body is in a slot of the frame to which the code stores fewer bytes alone.
+func (ev *Evaluator) storedNarrow(l *loc.Location, t *types.Type) (bool, error) {
+	if l.Kind != loc.KindMemory || ev.spot.Kind != Inline {
+		return false, nil
+	}
+	if r, err := t.Resolve(); err != nil || r.Kind != types.Int && r.Kind != types.Enum && r.Kind != types.Pointer {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var few [2]body.Slot
+	slots := slotsOf(few[:0], l, t)
+	if len(slots) != 1 || slots[0].Size < 2 || slots[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(slots[0].Base) {
+		return false, nil
+	}
+	c, err := ev.codeOf(ev.spot)
+	return err == nil && c.StoredNarrow(slots[0]), err
+}
+
+// And it can describe what it has left of a number: bits that the body cannot use are not computed, and become an operand that is 0 (seen with clang 15 to 22
+// at -O1 and -O2). Nobody adds 0 on purpose.
+
+// addsNothing reports whether an expression has an operation with 0 that changes nothing.
+func (ev *Evaluator) addsNothing(expr []byte) bool {
+	zero := false
+	for at := 0; at < len(expr); {
+		o, err := eval.Decode(expr, at, ev.Encoding)
+		if err != nil {
+			return false
+		}
+		c := op.Opcode(o.Code)
+		if zero && (c == op.DW_OP_or || c == op.DW_OP_xor || c == op.DW_OP_plus) {
+			return true
+		}
+		zero = c == op.DW_OP_lit0 || c >= op.DW_OP_const1u && c <= op.DW_OP_consts && o.A == 0
+		at = o.Next
+	}
+	return false
 }

@@ -181,6 +181,13 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
 		return nil
 	}
+	because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU())
+	if err != nil {
+		return err
+	}
+	if because != "" {
+		l.Doubt, v.Because = reasons.Contradictory, because
+	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: reasons.ImplicitPointer}
@@ -191,6 +198,20 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 		v.Reason = eval.MissingPart(l)
 	}
 	return nil
+}
+
+// lacking says what a compiler's note of a location lacks, or "".
+func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
+	if gnu {
+		return ev.fields(l, t)
+	}
+	if ev.addsNothing(expr) {
+		return "the note has 0 in place of a part of the value, which the body does not use", nil
+	}
+	if narrow, err := ev.storedNarrow(l, t); narrow || err != nil {
+		return "the code stores fewer bytes to the slot than the type has", err
+	}
+	return "", nil
 }
 
 // bindsLater reports whether a variable whose location begins at a later view of the

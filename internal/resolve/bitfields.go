@@ -1,0 +1,273 @@
+package resolve
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// GCC notes a bit-field that is passed to an inlined function in three ways (gcc/cfgexpand.cc, expand_debug_expr; gcc/dwarf2out.cc, mem_loc_descriptor):
+//
+// One that begins with its byte, or word, becomes all of that, extended to the parameter's type: which bits are the field's is not said. The type of what the
+// memory is a part of tells, where a caller has a variable that points there.
+//
+// Another one is extracted by two shifts. They are written as if an address had 8 bits, the number of its bytes: "lit6; shl; lit7; shr" are the bits from 7-6
+// on, of which there are 8-7. And an unsigned field has the shift that keeps signs, a signed one the other.
+//
+// A truth value that was made of an integer becomes the register of that, of which only the lowest bit counts.
+
+// fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
+func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err error) {
+	if ev.spot.Kind != Inline {
+		return "", nil
+	}
+	if l.Kind == loc.KindValue {
+		l.Expr = extracted(l.Expr)
+		if made, err := ev.madeOfTruth(l.Expr, t); made || err != nil {
+			return "a caller has a truth value in the register, of which only the lowest bit counts", err
+		}
+	}
+	m, ok, err := ev.container(l, t)
+	if !ok || err != nil {
+		return "", err
+	}
+	if is, err := ev.beginsField(m); is && err == nil {
+		return "GCC's note is the memory that a bit-field is in, without saying which bits it has", nil
+	}
+	return "", err
+}
+
+// extracted returns an expression in which the extraction of a bit-field of a byte has its meaning.
+func extracted(e *loc.Expr) *loc.Expr {
+	number := func(k uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: k} }
+	inner, unsigned := e, false
+	switch {
+	case e.Op == ops.And && e.B.Op == ops.Const && e.B.K == 0xff && e.A.Op == ops.Shra:
+		inner, unsigned = e.A, true
+	case extends(e) && e.B.K == 56 && e.A.A.Op == ops.Shr:
+		inner = e.A.A
+	default:
+		return e
+	}
+	if inner.B.Op != ops.Const || inner.A.Op != ops.Shl || inner.A.B.Op != ops.Const {
+		return e
+	}
+	down, up := inner.B.K, inner.A.B.K
+	if down >= 8 || up == 0 || up > down {
+		return e
+	}
+	field := &loc.Expr{Op: ops.Shr, A: inner.A.A, B: number(down - up)}
+	if down == up {
+		field = inner.A.A
+	}
+	if unsigned {
+		return &loc.Expr{Op: ops.And, A: field, B: number(1<<(8-down) - 1)}
+	}
+	return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: field, B: number(56 + down)}, B: number(56 + down)}
+}
+
+// container returns the memory that a number is, or that it extends. ok is false for other numbers.
+func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok bool, err error) {
+	var few [1]body.Slot
+	e := l.Expr
+	switch l.Kind {
+	case loc.KindMemory:
+		size, err := t.ByteSize()
+		if err != nil || !scalar(t) {
+			return m, false, nil //nolint:nilerr // the type is asked for elsewhere
+		}
+		out := slotAt(few[:0], e, size)
+		if len(out) == 1 {
+			m = out[0]
+		}
+		return m, len(out) == 1 && m.Base != uint64(ev.Arch.SP), nil
+	case loc.KindValue:
+	default:
+		return m, false, nil
+	}
+	bytes := int64(0)
+	switch {
+	case e.Op == ops.And && e.B.Op == ops.Const:
+		bytes, e = maskBytes(e.B.K), e.A
+	case e.Op == ops.ZExt || e.Op == ops.SExt:
+		bytes, e = int64(e.Size), e.A
+	case extends(e):
+		bytes, e = int64(64-e.B.K)/8, e.A.A
+	case e.Op == ops.Deref:
+		bytes = int64(e.Size)
+	}
+	switch {
+	case bytes == 0 || bytes > 2:
+	case e.Op == ops.Deref && int64(e.Size) == bytes:
+		if out := slotAt(few[:0], e.A, bytes); len(out) == 1 {
+			return out[0], true, nil
+		}
+	case e.Op == ops.Reg:
+		m, ok, err = ev.spot.U.Body.LoadedNear(e.K, ev.spot.At.Addr)
+		return m, ok && m.Size == bytes, err
+	}
+	return m, false, nil
+}
+
+// scalar reports whether a type is that of a number.
+func scalar(t *types.Type) bool {
+	r, err := t.Resolve()
+	return err == nil && (r.Kind == types.Int || r.Kind == types.Char || r.Kind == types.Enum)
+}
+
+// beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to.
+func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
+	_, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+		l, ok := ev.placeOfVariable(x)
+		if !ok {
+			return false, nil
+		}
+		at := uint64(m.Off)
+		pointer := l.Kind == loc.KindRegister && l.Expr.K == m.Base
+		if l.Kind == loc.KindMemory {
+			var few [1]body.Slot
+			own := slotAt(few[:0], l.Expr, 0)
+			if len(own) != 1 || own[0].Base != m.Base || own[0].Off > m.Off {
+				return false, nil
+			}
+			at = uint64(m.Off - own[0].Off)
+		} else if !pointer {
+			return false, nil
+		}
+		t, err := ev.typeOf(x)
+		if err != nil || t == nil {
+			return false, err
+		}
+		if pointer {
+			if t.Kind != types.Pointer {
+				return false, nil
+			}
+			if t, err = t.Elem(); err != nil {
+				return false, nil //nolint:nilerr // reported where that variable is asked for
+			}
+		}
+		begins, known := fieldAt(t, 8*at, 8*uint64(m.Size), 0)
+		is = is || begins
+		return known, nil
+	})
+	return is, err
+}
+
+// placeOfVariable returns where a variable in scope is.
+func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
+	s := ev.spot
+	its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off}
+	if !x.Location.IsBlock() {
+		var err error
+		if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
+			return l, false
+		}
+	}
+	if len(its.Expr) == 0 {
+		return l, false
+	}
+	r, err := ev.Locate(its.Expr, its.Sec, its.Off, &l)
+	return l, err == nil && r.Code == reasons.None
+}
+
+// typeOf returns the resolved type of a variable in scope, or nil.
+func (ev *Evaluator) typeOf(x *Scoped) (*types.Type, error) {
+	v := x.Var
+	if err := v.Complete(); err != nil {
+		return nil, err
+	}
+	t, err := v.U.TypeOf(v.Type)
+	if err == nil {
+		t, err = t.Resolve()
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // reported where that variable is asked for
+	}
+	return t, nil
+}
+
+// fieldAt reports whether a bit-field begins at a bit of a type and has fewer bits than so many. known is false if nothing else is known to be there.
+func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
+	r, err := t.Resolve()
+	if err != nil || depth > maxBlocks {
+		return false, false
+	}
+	if r.Kind == types.Array {
+		el, _, err := r.Count()
+		if err != nil {
+			return false, false
+		}
+		size, err := el.ByteSize()
+		if err != nil || size <= 0 {
+			return false, false
+		}
+		return fieldAt(el, at%(8*uint64(size)), bits, depth+1)
+	}
+	members, err := r.Members()
+	if err != nil {
+		return false, false
+	}
+	for i := range members {
+		m := &members[i]
+		if m.BitSize != 0 {
+			if m.BitOffset == at {
+				is, known = is || m.BitSize < bits, true
+			}
+			continue
+		}
+		size, err := m.Type.ByteSize()
+		if err != nil || at < m.BitOffset || at >= m.BitOffset+8*uint64(size) {
+			continue
+		}
+		if scalar(m.Type) {
+			known = known || at == m.BitOffset && 8*uint64(size) == bits
+			continue
+		}
+		in, inside := fieldAt(m.Type, at-m.BitOffset, bits, depth+1)
+		is, known = is || in, known || inside
+	}
+	return is, known
+}
+
+// madeOfTruth reports whether a number is computed from a register that a truth value of a caller is in, and that may have other bits than the lowest one.
+func (ev *Evaluator) madeOfTruth(e *loc.Expr, t *types.Type) (made bool, err error) {
+	size, err := t.ByteSize()
+	if err != nil {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var registers []uint64
+	e.Walk(func(n *loc.Expr) {
+		switch n.Op {
+		case ops.Add, ops.Sub, ops.Mul, ops.Or, ops.Xor, ops.Shl:
+			if size > 1 || n.B.Op == ops.Const {
+				return // to more bits, it would be extended
+			}
+			for _, x := range [...]*loc.Expr{n.A, n.B} {
+				if x.Op == ops.Reg {
+					registers = append(registers, x.K)
+				}
+			}
+		case ops.And:
+			if n.A.Op == ops.Reg && n.B.Op == ops.Const && n.B.K == 0xff {
+				registers = append(registers, n.A.K)
+			}
+		}
+	})
+	for _, r := range registers {
+		if made || err != nil {
+			break
+		}
+		made, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+			l, ok := ev.placeOfVariable(x)
+			if !ok || l.Kind != loc.KindRegister || l.Expr.K != r {
+				return false, nil
+			}
+			t, err := ev.typeOf(x)
+			return err == nil && t != nil && t.Kind == types.Bool, err
+		})
+		made = made && ev.registerBits(r) > 1
+	}
+	return made, err
+}

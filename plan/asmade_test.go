@@ -1,0 +1,121 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// noted are programs in which a compiler's note of an inlined function's argument lacks something of how it was made.
+var noted = []struct {
+	name, source, extension, definition string
+	compilers                           []string
+	want                                string // of each argument at inlined bodies: ! is sure, ~ doubtful
+}{
+	{"bit-fields", `
+struct record { unsigned size, one : 1, two : 2, three : 5; int four : 4, five : 4; unsigned char six, seven : 3; short eight : 9; };
+volatile long turns;
+static inline long use(unsigned size, unsigned one, unsigned two, unsigned three, int four, int five, unsigned six, unsigned seven)
+{
+	long r = turns;
+	if (one && size > 2) r += 3;
+	if (two > 1 || four < 0) r ^= 9;
+	if (three > 7) r += three;
+	if (five < 2) r += five * 2;
+	if (six > seven) r++;
+	return r + turns;
+}
+__attribute__((noinline)) long take(struct record *p) { return use(p->size, p->one, p->two, p->three, p->four, p->five, p->six, p->seven); }
+int main(void) { struct record r = {3, 1, 2, 9, -3, -2, 200, 5}; return take(&r) == 99; }
+`, "c", "use size one six seven", []string{"gcc-12 -O2", "gcc-12 -Os"}, "!~!!"},
+	{"the second bit", `
+struct record { unsigned size, used : 1, learned : 1, core : 1; };
+volatile int trace;
+static inline unsigned long bytes(unsigned size, unsigned learned)
+{
+	unsigned long n = 28 + size * 8ul;
+	if (learned && size > 2) n += 4;
+	if (trace) n += 8;
+	return n;
+}
+__attribute__((noinline)) unsigned long drop(struct record *p) { return bytes(p->size, p->learned); }
+int main(void) { struct record r = {3, 0, 1, 1}; return drop(&r) == 99; }
+`, "c", "bytes learned", []string{"gcc-12 -O1", "gcc-12 -O2", "gcc-11 -O2"}, "!"},
+	{"a spilled half", `
+struct state { long sum; void *p; int q[4]; };
+__attribute__((noinline)) void use(struct state *s, void *p) { s->sum++; __asm__ volatile("" : : "r"(p) : "memory", "rbx", "rbp", "r12", "r13", "r14", "r15"); }
+static inline long make(struct state *s, long n) { use(s, s->p); s->sum += n; return n ^ 5; }
+__attribute__((noinline)) void save(struct state *s, unsigned op, void *a, void *b, void *c, void *d)
+{
+	use(s, a); use(s, b); use(s, c); use(s, d);
+	__asm__ volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15");
+	s->p = a;
+	use(s, (void *)make(s, (long)op));
+	use(s, b); use(s, c); use(s, d);
+}
+int main(int c, char **v) { static struct state s; save(&s, c, v, v, v, v); return s.sum == 99; }
+`, "c", "make n", []string{"clang-14 -O1", "clang-14 -O2", "clang-14 -Os"}, "~"},
+	{"bits that the body does not use", `
+#include <stdint.h>
+static inline uint32_t load(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static inline uint32_t low(uint32_t v, int n) { uint64_t all = 0xffffffff; return v & ~(all << (8 * n)); }
+__attribute__((noinline)) uint32_t get(const uint8_t *p, unsigned n) { uint32_t first = load(p); return low(first, n & 3) + 5; }
+int main(void) { static const uint8_t b[] = {1, 2, 3, 4, 5}; return get(b, 1) + get(b + 1, 2) == 99; }
+`, "c", "low v", []string{"clang-15 -O1", "clang-16 -O2", "clang-22 -O1"}, "~"},
+	{"a truth value", `
+#include <cstdint>
+struct truth { uint8_t v; explicit truth(uint8_t v) : v(v) {} truth() : v(0) {}
+	bool operator==(truth b) const { return ((b.v & 2) & (v & 2)) | (!(b.v & 2) & (v == b.v)); }
+	truth operator^(bool b) const { return truth(uint8_t(v ^ uint8_t(b))); } };
+struct literal { int x; };
+static inline bool sign(literal p) { return p.x & 1; }
+static inline int var(literal p) { return p.x >> 1; }
+struct solver { truth all[8];
+	truth value(literal p) const { return all[var(p)] ^ sign(p); }
+	int count(const literal *c, int n) const; };
+__attribute__((noinline)) int solver::count(const literal *c, int n) const
+{
+	int k = 0;
+	for (int i = 0; i < n; i++) if (value(c[i]) == truth(0)) k++;
+	return k;
+}
+int main() { solver s; literal c[] = {{2}, {3}, {5}, {22 & 15}}; return s.count(c, 4) == 99; }
+`, "cc", "truth::truth v", []string{"g++-12 -O2", "g++-12 -Os", "g++-11 -O2"}, "~"},
+}
+
+// TestAsMade: what is not said is doubtful, and what is said in another way is right.
+func TestAsMade(t *testing.T) {
+	for _, n := range noted {
+		for _, c := range n.compilers {
+			compiler, options, _ := strings.Cut(c, " ")
+			t.Run(n.name+" "+c, func(t *testing.T) {
+				p := plantest.New(t, built(t, compiler, options, map[string]string{"a." + n.extension: n.source}), n.definition, plan.Options{})
+				got := ""
+				for i := range p.Sites {
+					s := &p.Sites[i]
+					if len(s.Callers) == 0 {
+						continue
+					}
+					marks := ""
+					for _, a := range s.Args {
+						switch v := a.Variable; {
+						case v.Loc.Expr == nil:
+							marks += "?"
+						case v.Loc.Doubt != reasons.None:
+							marks += "~"
+						default:
+							marks += "!"
+						}
+					}
+					if got += marks + " "; marks == n.want {
+						return
+					}
+				}
+				t.Errorf("%v: %q", p.Sites, got)
+			})
+		}
+	}
+}
