@@ -91,8 +91,8 @@ func (c *Code) behind(first int32, in []flow.Way) bool {
 	return true
 }
 
-// usesOwn reports whether an instruction reads a register that, wherever execution comes from, instructions of the same position in the same body
-// have written last, of which none does the same.
+// usesOwn reports whether an instruction, of which the body has no copy, reads a register that, wherever execution comes from, instructions of the same position in
+// the same body have written last.
 func (c *Code) usesOwn(first int32) bool {
 	r := c.rowAt(first)
 	reads, _, ok := c.arch.Accesses(c.graph.Bytes(first))
@@ -100,12 +100,22 @@ func (c *Code) usesOwn(first int32) bool {
 		return false
 	}
 	place, shape := c.placeOf(r, first), c.shape(first)
-	same := func(at int32) bool {
-		r := c.rowAt(at)
-		return r != nil && c.placeOf(r, at) == place && c.shape(at) != shape
+	at := func(n int32) bool {
+		r := c.rowAt(n)
+		return r != nil && c.placeOf(r, n) == place
+	}
+	for n := range int32(len(c.graph.Insns)) {
+		if n != first && c.owner[n] == c.owner[first] && at(n) && c.shape(n) == shape {
+			return false // a copy
+		}
+	}
+	// What depends on nothing, as an address does, is the same in all runs.
+	computed := func(n int32) bool {
+		reads, _, ok := c.arch.Accesses(c.graph.Bytes(n))
+		return ok && reads != 0 && at(n)
 	}
 	for reg := uint16(0); reads != 0; reg, reads = reg+1, reads>>1 {
-		if reads&1 != 0 && c.writtenBy(first, reg, same) {
+		if reads&1 != 0 && c.writtenBy(first, reg, computed) {
 			return true
 		}
 	}
