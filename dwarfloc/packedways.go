@@ -14,6 +14,7 @@ const (
 	packedUnknown
 	packedAgain // of one way
 	packedBefore
+	packedBehind
 )
 
 // appendWays appends ways in a compact form.
@@ -46,6 +47,9 @@ func appendWays(b []byte, w *body.Ways) []byte {
 			}
 			if len(x.Before) > 0 {
 				flags |= packedBefore
+			}
+			if x.Behind {
+				flags |= packedBehind
 			}
 			b = append(b, flags)
 			address(x.Addr)
@@ -95,7 +99,7 @@ func (p *packedWays) next(w *body.Ways) {
 		for i := range *ways {
 			x := &(*ways)[i]
 			flags := p.b.U8()
-			x.Again, x.Before = flags&packedAgain != 0, x.Before[:0]
+			x.Again, x.Behind, x.Before = flags&packedAgain != 0, flags&packedBehind != 0, x.Before[:0]
 			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
 			if flags&packedBefore != 0 {
 				for range p.count() {

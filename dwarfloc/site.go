@@ -101,6 +101,7 @@ type Site struct {
 	state resolve.Place // where the site's state is known, if that is not its address: see here
 
 	before []uint64 // see Before
+	behind bool     // straight code leads there from a loop of another body
 
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
@@ -253,7 +254,7 @@ func (s *Site) here() resolve.Place {
 func (s *Site) setSpot(at *resolve.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
-	at.Again = s.Way.Again
+	at.Again, at.Behind = s.Way.Again, s.behind
 }
 
 var spotKinds = [...]resolve.Kind{

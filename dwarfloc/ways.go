@@ -218,7 +218,7 @@ func (s *Site) through(w *body.Way, n, of int) *Site {
 		addr, view, state = w.Probe, 0, resolve.Place{Addr: w.Addr, View: w.View}
 	}
 	at := s.elsewhere(addr, view, state)
-	at.Way.Number, at.Way.Of, at.Way.Again, at.before = n+1, of, w.Again, w.Before
+	at.Way.Number, at.Way.Of, at.Way.Again, at.before, at.behind = n+1, of, w.Again, w.Before, w.Behind
 	return at
 }
 

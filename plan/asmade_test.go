@@ -58,6 +58,33 @@ __attribute__((noinline)) void save(struct state *s, unsigned op, void *a, void 
 }
 int main(int c, char **v) { static struct state s; save(&s, c, v, v, v, v); return s.sum == 99; }
 `, "c", "make n", []string{"clang-14 -O1", "clang-14 -O2", "clang-14 -Os"}, "~"},
+	{"a loop before", `
+static inline unsigned pack(unsigned m, int e) { return m | ((unsigned)(e + 128) << 24); }
+static unsigned scaled(unsigned m, int e)
+{
+	if (!m)
+		return 0;
+	if (m < 1u << 24) {
+		do {
+			if (e <= -128)
+				return 1;
+			e--;
+			m <<= 1;
+		} while (m < 1u << 24);
+	} else {
+		while (m >= 1u << 25) {
+			if (e >= 127)
+				return 2;
+			e++;
+			m >>= 1;
+		}
+	}
+	return pack(m & ~(1u << 24), e);
+}
+__attribute__((noinline)) unsigned times(unsigned a, unsigned b) { __asm__ volatile(""); return a * b; }
+__attribute__((noinline)) unsigned f(unsigned x) { return times(x, scaled(1, -20)); }
+int main(void) { return f(3) == 99; }
+`, "c", "pack e", []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os"}, "~"},
 	{"bits that the body does not use", `
 #include <stdint.h>
 static inline uint32_t load(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }

@@ -19,7 +19,7 @@ func (c *Code) without(i int32, marks []flow.Mark) flow.Runs {
 		}
 		none := func(m flow.Mark) bool {
 			return m.Kind != flow.MarkAway && slices.ContainsFunc(runs.In, func(w flow.Way) bool {
-				return w.Insn == m.Insn && (c.invariant(i, w.Insn, runs.In) || c.continues(w.Insn, runs.In))
+				return w.Insn == m.Insn && (c.invariant(i, w.Insn, runs.In) || c.continues(i, w.Insn, runs.In))
 			})
 		}
 		left := slices.DeleteFunc(slices.Clone(marks), none)
@@ -40,15 +40,50 @@ const maxInvariants = 4
 
 // continues reports whether a piece of a body that begins at an instruction goes on with a run that began at another one of its ways in.
 // Go's compiler copies no code of loops, so that each piece that is behind others does.
-func (c *Code) continues(first int32, in []flow.Way) bool {
+func (c *Code) continues(i, first int32, in []flow.Way) bool {
 	if c.u.IsGo() {
-		return c.behind(first, in)
+		return c.behind(first, in, true)
 	}
-	return c.usesOwn(first)
+	return c.usesOwn(first) && c.behind(first, in, true) || c.tests(i, first, in) && c.behind(first, in, false)
 }
 
-// behind reports whether execution comes to an instruction only behind one of other ways in, each time.
-func (c *Code) behind(first int32, in []flow.Way) bool {
+// tests reports whether a piece of a body that begins at an instruction does nothing that can be seen, where the body does, goes back to the caller in
+// the same block, and begins with another position than the other pieces: LLVM repeats a comparison where the caller needs its result.
+func (c *Code) tests(i, first int32, in []flow.Way) bool {
+	b := &c.bodies[i]
+	if c.idle(i, first) {
+		for _, w := range in {
+			if x, y := c.rowAt(first), c.rowAt(w.Insn); w.Insn != first && (x == nil || y != nil && c.placeOf(x, first) == c.placeOf(y, w.Insn)) && !c.idle(i, w.Insn) {
+				return false
+			}
+		}
+		for _, r := range b.ranges {
+			for k, ok := c.graph.From(r.Lo); ok && k < int32(len(c.graph.Insns)) && c.graph.Insns[k].Addr < r.Hi; k++ {
+				if b.has(c.owner[k]) && c.acts(k) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// idle reports whether a piece of a body that begins at an instruction does nothing that can be seen and goes back to the caller in the same block.
+func (c *Code) idle(i, first int32) bool {
+	block := &c.graph.Blocks[c.graph.Block(first)]
+	for at := first; at < block.Last; at++ {
+		switch {
+		case !c.bodies[i].has(c.owner[at]):
+			return true
+		case c.graph.Insns[at].Kind != flow.Plain && c.graph.Insns[at].Kind != flow.Nop, c.acts(at):
+			return false
+		}
+	}
+	return false
+}
+
+// behind reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.
+func (c *Code) behind(first int32, in []flow.Way, each bool) bool {
 	g := c.graph
 	other := func(at int32) bool {
 		return at != first && slices.ContainsFunc(in, func(w flow.Way) bool { return w.Insn == at })
@@ -75,11 +110,16 @@ func (c *Code) behind(first int32, in []flow.Way) bool {
 	}
 	entry, own := g.Entry(), &g.Blocks[g.Block(first)]
 	seen[entry] = true
-	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) || first+1 < own.Last && passes(first+1, own.Last) {
+	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) {
 		return false
 	}
-	if first+1 == own.Last {
-		work = append(work, own.Succs...)
+	if each {
+		if first+1 < own.Last && passes(first+1, own.Last) {
+			return false
+		}
+		if first+1 == own.Last {
+			work = append(work, own.Succs...)
+		}
 	}
 	for len(work) > 0 {
 		b := &g.Blocks[work[0]]

@@ -31,6 +31,8 @@ type Way struct {
 	// Again is set if a probe also fires without a run beginning, or ending: for another turn
 	// of a loop that the body begins with, or for code that never was in the body.
 	Again bool
+	// Behind is set if straight code leads to a way in from a loop that is not the body's.
+	Behind bool
 	// Before are the link-time addresses of the instructions from which alone a way in with
 	// Again is entered, the last ones before it: see the sites before a way in package dwarfloc.
 	Before []uint64
@@ -86,7 +88,9 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		if w.Again = w.Again || part || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
 			w.Before = nil
 		}
-		out.In = append(out.In, c.place(w))
+		in := c.place(w)
+		in.Behind = c.Marked() && c.behindLoop(w.Insn)
+		out.In = append(out.In, in)
 	}
 	for _, w := range runs.Out {
 		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
@@ -190,6 +194,24 @@ func (c *Code) place(w flow.Way) Way {
 		out.Before = append(out.Before, insns[n].Addr)
 	}
 	return out
+}
+
+// behindLoop reports whether straight code leads to an instruction from a loop that it is not in.
+func (c *Code) behindLoop(at int32) bool {
+	const longest = 4 // blocks
+	exits := c.solver.Exits()
+	for range longest {
+		b := c.graph.Block(at)
+		if exits[b] {
+			return true
+		}
+		before, ok := c.graph.OnlyBefore(c.graph.Blocks[b].First)
+		if !ok {
+			break
+		}
+		at = before
+	}
+	return false
 }
 
 // LastView is the view after all views of an address.

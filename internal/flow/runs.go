@@ -50,6 +50,7 @@ type Solver struct {
 	back    []bool               // before each block: execution that is away may come back to the body
 	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
 	over    map[[2]int32]bool    // such edges that end a run that is away
+	exits   []bool               // see Exits
 }
 
 // Solver returns a solver.
@@ -124,6 +125,32 @@ func (s *Solver) turn(from, to int32) bool {
 	})
 	s.over[e] = over
 	return over
+}
+
+// Exits returns for each block whether execution comes to it from a loop that it is not in.
+func (s *Solver) Exits() []bool {
+	if s.exits != nil {
+		return s.exits
+	}
+	s.exits = make([]bool, len(s.g.Blocks))
+	inside := make([]int, len(s.g.Blocks))
+	number := 0
+	for e, blocks := range s.turns {
+		if blocks == nil {
+			blocks = s.g.loop(e[0], e[1])
+			s.turns[e] = blocks
+		}
+		number++
+		for _, n := range blocks {
+			inside[n] = number
+		}
+		for _, n := range blocks {
+			for _, to := range s.g.Blocks[n].Succs {
+				s.exits[to] = s.exits[to] || inside[to] != number
+			}
+		}
+	}
+	return s.exits
 }
 
 // loop returns the blocks of the loop that an edge closes: those that lead to it, from its end.

@@ -101,6 +101,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 12 notes "e = -11" behind "do e--; while (...)", of which that is the first turn.
+		Name: "turned", Because: "a loop leads to the probe, in which the caller's variable changes, and the number is that of its first turn", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Whole {
+				return false, nil
+			}
+			return e.Turned()
+		},
+	},
+	{
 		Name: "views: the caller's", Because: "a caller's variable is in the place to which the list changes, or that is noted late",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || !c.Changed && (c.Note != Later || c.Place == Fixed) {
@@ -183,7 +193,7 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before && c.Place == Held }),
 	},
 	{
-		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
+		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it, or left out bits that the body does not use", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place != Held || c.Entry {
 				return false, nil

@@ -39,6 +39,8 @@ type Spot struct {
 	AfterPrologue, Early bool
 	// Again is set if a probe there also fires without a run of the body.
 	Again bool
+	// Behind is set if straight code leads there from a loop that is not the body's.
+	Behind bool
 
 	PCs      dw.PCs
 	Origin   dw.Value // DW_AT_abstract_origin
