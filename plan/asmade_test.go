@@ -85,6 +85,18 @@ __attribute__((noinline)) unsigned times(unsigned a, unsigned b) { __asm__ volat
 __attribute__((noinline)) unsigned f(unsigned x) { return times(x, scaled(1, -20)); }
 int main(void) { return f(3) == 99; }
 `, "c", "pack e", []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os"}, "~"},
+	{"an object that is stored later", `
+struct decimal { unsigned long digits; int exponent; };
+__attribute__((noipa)) struct decimal split(double d) { struct decimal r = {(unsigned long)d, (int)d % 7}; return r; }
+__attribute__((noipa)) int put(char *to, const struct decimal *f, int n, void *p) { return f->exponent + n; }
+static inline int print(char *to, const struct decimal *f, int n, void *p) { return put(to, f, n, p); }
+__attribute__((noipa)) int write(char *to, double d)
+{
+	struct decimal x = split(d);
+	return print(to, &x, 5, to + 1);
+}
+int main(void) { char b[9]; return write(b, 10) + write(b, 20) == 99; }
+`, "c", "print f->digits f->exponent", []string{"gcc-12 -O2", "gcc-12 -Os", "gcc-11 -O2"}, "~~"},
 	{"bits that the body does not use", `
 #include <stdint.h>
 static inline uint32_t load(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What code does with registers and slots of the frame, over a few instructions.
@@ -222,10 +223,34 @@ const near = 48
 // Near returns what is known of the lowest bits of a register at a link-time address by the instructions before it that only go on at the next
 // one: how many are 0, and how many may not be, 64 if nothing says so. The rows of the line table say where instructions begin.
 func (u *Unit) Near(register, at uint64) (zeros, bits uint8, err error) {
+	bits = 64
+	err = u.followNear(register, at, func(s *symbolic.State) {
+		if v, ok := s.Register(register); ok {
+			zeros = v.LowZeros()
+			bits, _, _ = s.Bits(v)
+		}
+	})
+	return zeros, bits, err
+}
+
+// Distance returns the distance in bytes from one register to another at a link-time address, by the instructions that Near looks at. ok is false if they
+// do not say it.
+func (u *Unit) Distance(from, to, at uint64) (bytes int64, ok bool, err error) {
+	err = u.followNear(to, at, func(s *symbolic.State) {
+		x, xok := s.Register(from)
+		y, yok := s.Register(to)
+		ok = xok && yok && x.Terms == y.Terms
+		bytes = int64(y.Const - x.Const)
+	})
+	return bytes, ok, err
+}
+
+// followNear calls f with the state behind the instructions before a link-time address that only go on at the next one, if one sets a register.
+func (u *Unit) followNear(register, at uint64, f func(s *symbolic.State)) error {
 	arch := insn.For(u.Image.Instructions())
 	rows, err := u.Rows()
 	if err != nil || arch == nil {
-		return 0, 64, err
+		return err
 	}
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
 	first := sort.Search(i, func(k int) bool { return rows[k].Addr+near >= at })
@@ -246,14 +271,34 @@ func (u *Unit) Near(register, at uint64) (zeros, bits uint8, err error) {
 		}
 		s := arch.State()
 		u.Image.straight(rows[k].Addr, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })
-		v, ok := s.Register(register)
-		if !ok {
-			break
-		}
-		bits, _, _ = s.Bits(v)
-		return v.LowZeros(), bits, nil
+		f(s)
+		break
 	}
-	return 0, 64, nil
+	return nil
+}
+
+// StoredBehind calls f for each instruction in straight code from a link-time address on that stores memory at a distance from a register, as long as no instruction
+// has changed that, until f returns false.
+func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot) bool) {
+	arch := insn.For(img.Instructions())
+	sec := img.SectionAt(from)
+	if arch == nil || sec == nil {
+		return
+	}
+	code, err := img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
+	for at := uint64(0); err == nil && at < uint64(len(code)); {
+		in, ok := arch.Next(code[at:])
+		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
+			return
+		}
+		if m, stores, ok := arch.Operand(code[at:]); ok && stores && m.Base == base && !f(from+at, m) {
+			return
+		}
+		if w, ok := arch.Writes(code[at:]); !ok || w.Registers.Has(base) {
+			return
+		}
+		at += uint64(in.Size)
+	}
 }
 
 // LoadedNear returns the memory that the instruction loads which sets a register last before a link-time address, in code that only goes on at the next instruction.

@@ -203,6 +203,9 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 // lacking says what a compiler's note of a location lacks, or "".
 func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
 	if gnu {
+		if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
+			return "what is at the address is stored by an instruction of the caller's behind the probe", err
+		}
 		return ev.fields(l, t)
 	}
 	if ev.addsNothing(expr) {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -84,6 +85,69 @@ func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 	}
 	at, ok = img.Code.StoredLast(ev.spot.At.Addr, hi, m)
 	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
+}
+
+// pointeeStoredLate reports whether a value is the address of an object in the frame into which an instruction of the caller's stores in the straight code behind
+// the site, of a statement that comes before the call: what is read there is what was there before. GCC's second scheduling pass moves such stores too.
+func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
+	s := ev.spot
+	register := l.Kind == loc.KindRegister
+	if s.Kind != Inline || !register && (l.Kind != loc.KindValue || !ev.frameAddress(l.Expr)) {
+		return false, nil
+	}
+	r, err := t.Resolve()
+	if err != nil || r.Kind != types.Pointer {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	to, err := r.Elem()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	size, err := to.ByteSize()
+	if err != nil || size <= 0 {
+		return false, nil //nolint:nilerr // nothing is read there
+	}
+	o := body.Slot{Base: uint64(ev.Arch.SP), Size: size}
+	if !register {
+		var few [1]body.Slot
+		object := slotAt(few[:0], l.Expr, size)
+		if len(object) != 1 {
+			return false, nil
+		}
+		o = object[0]
+	}
+	type store struct {
+		addr uint64
+		at   body.Slot
+	}
+	var stores []store
+	s.U.Img.Code.StoredBehind(s.At.Addr, o.Base, func(addr uint64, m body.Slot) bool {
+		stores = append(stores, store{addr, m})
+		return true
+	})
+	if register && len(stores) > 0 {
+		off, ok, err := s.U.Body.Distance(o.Base, l.Expr.K, s.At.Addr)
+		if !ok || err != nil {
+			return false, err
+		}
+		o.Off = off
+	}
+	stores = slices.DeleteFunc(stores, func(x store) bool { return x.at.Off >= o.Off+size || o.Off >= x.at.Off+x.at.Size })
+	if len(stores) == 0 {
+		return false, nil
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	rows, err := s.U.Body.Rows()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(stores, func(x store) bool {
+		row := dw.RowAt(rows, x.addr)
+		return !dw.Covers(ranges, x.addr) && row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && int(row.Line) <= s.CallLine
+	}), nil
 }
 
 // storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
