@@ -277,15 +277,15 @@ func (u *Unit) followNear(register, at uint64, f func(s *symbolic.State)) error 
 	return nil
 }
 
-// StoredBehind calls f for each instruction in straight code from a link-time address on that stores memory at a distance from a register, as long as no instruction
+// StoredBehind calls f for each instruction in straight code from a link-time address to another that stores memory at a distance from a register, as long as no instruction
 // has changed that, until f returns false.
-func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot) bool) {
+func (img *Image) StoredBehind(from, to, base uint64, f func(addr uint64, m Slot) bool) {
 	arch := insn.For(img.Instructions())
 	sec := img.SectionAt(from)
-	if arch == nil || sec == nil {
+	if arch == nil || sec == nil || to <= from {
 		return
 	}
-	code, err := img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
+	code, err := img.Bytes(from, min(to-from, maxFirst, sec.Addr+sec.Size-from))
 	for at := uint64(0); err == nil && at < uint64(len(code)); {
 		in, ok := arch.Next(code[at:])
 		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {

@@ -92,7 +92,7 @@ func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
 	s := ev.spot
 	register := l.Kind == loc.KindRegister
-	if s.Kind != Inline || !register && (l.Kind != loc.KindValue || !ev.frameAddress(l.Expr)) {
+	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && (l.Kind != loc.KindValue || !ev.frameAddress(l.Expr)) {
 		return false, nil
 	}
 	r, err := t.Resolve()
@@ -116,13 +116,24 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 		}
 		o = object[0]
 	}
+	// What is stored behind all of the body, it does not read.
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	end := uint64(0)
+	for _, r := range ranges {
+		end = max(end, r.Lo)
+	}
 	type store struct {
 		addr uint64
 		at   body.Slot
 	}
 	var stores []store
-	s.U.Img.Code.StoredBehind(s.At.Addr, o.Base, func(addr uint64, m body.Slot) bool {
-		stores = append(stores, store{addr, m})
+	s.U.Img.Code.StoredBehind(s.At.Addr, end, o.Base, func(addr uint64, m body.Slot) bool {
+		if !dw.Covers(ranges, addr) {
+			stores = append(stores, store{addr, m})
+		}
 		return true
 	})
 	if register && len(stores) > 0 {
@@ -136,17 +147,13 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if len(stores) == 0 {
 		return false, nil
 	}
-	ranges, err := s.U.Extent(&s.PCs)
-	if err != nil {
-		return false, err
-	}
 	rows, err := s.U.Body.Rows()
 	if err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(stores, func(x store) bool {
 		row := dw.RowAt(rows, x.addr)
-		return !dw.Covers(ranges, x.addr) && row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && int(row.Line) <= s.CallLine
+		return row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && int(row.Line) <= s.CallLine
 	}), nil
 }
 
