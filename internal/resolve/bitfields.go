@@ -42,6 +42,11 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 // extracted returns an expression in which the extraction of a bit-field of a byte has its meaning.
 func extracted(e *loc.Expr) *loc.Expr {
 	number := func(k uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: k} }
+	if extends(e) && e.B.K == 56 && e.A.A.Op == ops.Shr && e.A.A.B.Op == ops.Const && e.A.A.B.K > 0 && e.A.A.B.K < 8 && e.A.A.A.Op != ops.Shl {
+		// The field ends with the byte: there is nothing to shift up.
+		up := number(56 + e.A.A.B.K)
+		return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: e.A.A, B: up}, B: up}
+	}
 	inner, unsigned := e, false
 	switch {
 	case e.Op == ops.And && e.B.Op == ops.Const && e.B.K == 0xff && e.A.Op == ops.Shra:

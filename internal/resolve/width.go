@@ -55,6 +55,12 @@ func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) wi
 	if size > 1 && negatesByte(l.Expr) || size == 1 && ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
 		return unclear
 	}
+	if ev.Arch.WordSize == 8 {
+		m := modes{ev: ev}
+		if l.Expr = m.expr(l.Expr, min(max(8*size, 1), 64)); m.unclear {
+			return unclear
+		}
+	}
 	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
