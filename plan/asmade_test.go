@@ -119,6 +119,22 @@ __attribute__((noipa)) long g3(unsigned *p) { return part(*p / 9); }
 __attribute__((noipa)) long g4(long k) { return shift((unsigned)k >> 5); }
 int main(int c, char **v) { unsigned u = c; return g1(c) + g2(c) + g3(&u) + g4(c) == 99; }
 `, "c", "absolute a; rest a; part a; shift a", []string{"gcc-12 -O1", "gcc-12 -O2"}, "~"},
+	{"a loop's counter", `
+volatile long turns;
+static inline long use(unsigned char b, long k) { long r = turns; if (b > 99) r += k; return r + turns; }
+__attribute__((noinline)) void tell(int a, unsigned char b, long k) { turns += a + b + k; }
+int main(void)
+{
+	long t = 0;
+	for (int i = 0; i < 6; i++) {
+		unsigned char b = i * 60;
+		long k = i * 1000l - 7;
+		tell(i * 3 - 4, b, k);
+		t += use(b, k);
+	}
+	return t == 99;
+}
+`, "c", "use b k", []string{"clang-14 -O1", "clang-16 -Os", "clang-22 -O1"}, "~~"},
 	{"bits that the body does not use", `
 #include <stdint.h>
 static inline uint32_t load(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }

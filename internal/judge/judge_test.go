@@ -57,6 +57,7 @@ func TestRows(t *testing.T) {
 	}{
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
 		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
+		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant = true }), known{}},
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},

@@ -21,6 +21,11 @@ var Rows = []Row{
 		},
 	},
 	{
+		// clang 14 to 22: "(%rbx / 0xc000000000000000) * 60" for a variable that grows by 60 with each turn, and has wrapped.
+		Name: "counted", Because: "LLVM notes a variable as computed from a loop's counter, with that one's width and sign", Doubt: reasons.Contradictory,
+		fits: plain(func(c *Candidate) bool { return c.Compiler == LLVM && c.Place == Computed && !c.Entry && c.Counted }),
+	},
+	{
 		Name: "const", Because: "no statement assigns a parameter of a const type",
 		fits: plain(func(c *Candidate) bool { return c.Constant }),
 	},

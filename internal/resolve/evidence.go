@@ -86,10 +86,30 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Views = out.Views && marked
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
+	out.Counted = out.Compiler == judge.LLVM && counted(&e.v.Loc, e.v.Type)
 	if out.Compiler == judge.LLVM && !out.Entry && out.Place == judge.Held && (converts(&e.v.Loc) || loadsPart(&e.v.Loc, e.v.Type)) {
 		out.Place = judge.Computed
 	}
 	return out, err
+}
+
+// counted reports whether a number is made by a division, or by a multiplication that makes no address.
+func counted(l *loc.Location, t *types.Type) (found bool) {
+	r, err := t.Resolve()
+	if err != nil || l.Kind != loc.KindValue {
+		return false
+	}
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			switch n.Op {
+			case ops.Div, ops.UDiv:
+				found = found || n.A.Op != ops.Sub || n.A.B.Op == ops.Const // the distance of two pointers is divided by what they point to
+			case ops.Mul:
+				found = found || r.Kind != types.Pointer && n.B.Op == ops.Const && n.B.K > 1
+			}
+		})
+	})
+	return found
 }
 
 // maxPadding is how many bytes compilers put before a loop's beginning at most.
