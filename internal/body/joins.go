@@ -37,7 +37,7 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 			switch {
 			case c.repeatsLast(own, at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && c.repeatsTest(int32(n), at):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -122,6 +122,23 @@ func (c *Code) repeatsEnd(from int32, at []statement) bool {
 		if r.own != last.own && place == last.place && c.functionOf(r.own) == c.functionOf(last.own) {
 			return true
 		}
+	}
+	return false
+}
+
+// repeatsTest reports whether some statements of several bodies have the one with which the block that leads there ends, and go on behind it: on another path its test was
+// known, and has left no code, nor have those before it. Only with what is behind can the block go on.
+func (c *Code) repeatsTest(from int32, at []statement) bool {
+	last := c.lastIn(from)
+	if last == nil || c.bodies[last.own].parent < 0 {
+		return false
+	}
+	other := false
+	for k := 0; k+1 < len(at); k++ {
+		if r := &at[k]; other && r.place == last.place {
+			return true
+		}
+		other = other || !c.bodies[at[k].own].has(last.own)
 	}
 	return false
 }
