@@ -114,6 +114,19 @@ int count(const char *in, long n, int *out)
 	}
 	return 1;
 }`, "count", 6, []string{"gcc-12 -O2 -gno-statement-frontiers", "gcc-12 -O2", "gcc-12 -O2 -flto"}},
+	// The caller's loop is unrolled as a whole; LLVM counts the instructions that save registers to the first body, or puts one of the caller's into each.
+	{"loop of the caller's", `
+volatile long at;
+__attribute__((noinline)) void out(long x) { at += x; }
+static inline long inner(unsigned char a, unsigned long k) { long r = at; if (a > 2) r += at; out(a); r += k; return r + at; }
+static inline long outer(int i, unsigned char b, long k) { long q = inner(b, k); out(k); return q; }
+int main(void)
+{
+	long t = 0;
+	for (int i = 0; i < 6; i++)
+		t += outer(i, i * 50, i * 900l - 7);
+	return t == 99;
+}`, "inner", 6, []string{"clang-14 -O1", "clang-14 -O2", "clang-16 -O1", "clang-22 -O2"}},
 	// Two assignments of the caller's stand between the first test of the body and the rest.
 	{"results", `
 package main

@@ -42,9 +42,22 @@ const maxInvariants = 4
 // Go's compiler copies no code of loops, so that each piece that is behind others does.
 func (c *Code) continues(i, first int32, in []flow.Way) bool {
 	if c.u.IsGo() {
-		return c.behind(first, in, true)
+		return c.behind(first, in, true) ||
+			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool { return c.states(i, w.Insn) && !c.behind(w.Insn, in, true) })
 	}
 	return c.usesOwn(first) && c.behind(first, in, true) || c.tests(i, first, in) && c.behind(first, in, false)
+}
+
+// states reports whether a piece of a body that begins at an instruction has the beginning of a statement. In code of Go's compiler another one only loads again what
+// was stored to the stack, with the position of what needs it.
+func (c *Code) states(i, first int32) bool {
+	block := &c.graph.Blocks[c.graph.Block(first)]
+	for at := first; at < block.Last && c.bodies[i].has(c.owner[at]); at++ {
+		if r := c.rowAt(at); r != nil && r.Stmt {
+			return true
+		}
+	}
+	return false
 }
 
 // tests reports whether a piece of a body that begins at an instruction does nothing that can be seen, where the body does, goes back to the caller in
@@ -68,18 +81,19 @@ func (c *Code) tests(i, first int32, in []flow.Way) bool {
 	return false
 }
 
-// idle reports whether a piece of a body that begins at an instruction does nothing that can be seen and goes back to the caller in the same block.
+// idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there.
 func (c *Code) idle(i, first int32) bool {
 	block := &c.graph.Blocks[c.graph.Block(first)]
+	left := false
 	for at := first; at < block.Last; at++ {
 		switch {
 		case !c.bodies[i].has(c.owner[at]):
-			return true
+			left = true
 		case c.graph.Insns[at].Kind != flow.Plain && c.graph.Insns[at].Kind != flow.Nop, c.acts(at):
 			return false
 		}
 	}
-	return false
+	return left
 }
 
 // behind reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.

@@ -52,6 +52,9 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				continue
 			}
 			r := c.rowAt(at)
+			if r != nil && i > 0 && c.entryRow(r) {
+				continue
+			}
 			if own := c.owner[at]; own < i || own >= b.end {
 				if r != nil && r.Line == 0 {
 					continue // of no position: merged from several
@@ -125,6 +128,12 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 		}
 	}
 	return out
+}
+
+// entryRow reports whether a row is that of the beginning of a function out of line, which says nothing of its instructions: LLVM counts those that save registers to a body
+// that begins behind them, and gives no other row to those without a position that come next.
+func (c *Code) entryRow(r *dw.Row) bool {
+	return r.Column == 0 && !c.u.GNU() && !c.u.IsGo() && len(c.ranges) > 0 && r.Addr == c.ranges[0].Lo
 }
 
 // step is what copies of an instruction have in common.
