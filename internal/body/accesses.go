@@ -44,6 +44,39 @@ func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
 	return from + uint64(off), ok
 }
 
+// TestedBefore reports whether a branch, from which execution comes to a link-time address in straight code, depends on a comparison that reads a register.
+func (c *Code) TestedBefore(addr, register uint64) bool {
+	if c.graph == nil {
+		return false
+	}
+	n, ok := c.graph.At(addr)
+	if !ok {
+		return false
+	}
+	const far = 4 // instructions from a comparison to its branch
+	found := false
+	b := c.graph.Block(int32(n))
+	for range far {
+		single := c.graph.Paths(b) == 1 // and no branch
+		next := b
+		c.graph.OnlyBehind(b, func(last int32) bool {
+			block := &c.graph.Blocks[c.graph.Block(last)]
+			for at := last; at >= block.First && at > last-far; at-- {
+				reads, w, known := c.arch.Accesses(c.graph.Bytes(at))
+				found = found || known && w == (insn.Writes{}) && reads.Has(register)
+			}
+			next = c.graph.Block(last)
+			single = single && c.graph.Insns[last].Kind != flow.Branch
+			return true
+		})
+		if found || !single || next == b {
+			break
+		}
+		b = next
+	}
+	return found
+}
+
 // StoredNarrow reports whether the code stores fewer bytes to a slot, and never as many as it has.
 func (c *Code) StoredNarrow(m Slot) bool {
 	if c.graph == nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
-// Turned looks at the lists of the callers' variables.
+// Turned looks at the lists of the callers' variables. One that a statement behind the loop assigns has a view after it, and one that the loop compares
+// with the number before it ends has the number.
 func (e *evidence) Turned() (bool, error) {
 	s := e.s
 	if s.Kind != Inline || !s.Behind {
@@ -16,20 +17,30 @@ func (e *evidence) Turned() (bool, error) {
 		if x.Location.IsBlock() {
 			return false, nil
 		}
-		before, between, is := false, false, false
+		first, before, is := false, false, false // the first one is what it was before the turn
+		var between, at dw.LocEntry
 		l := s.U.Locations(x.Location, x.Views)
 		for v := (dw.LocEntry{}); l.Next(&v); {
 			same := bytes.Equal(v.Expr, e.c.Expr)
 			switch {
 			case v.Lo > s.At.Addr:
 			case v.Hi > s.At.Addr:
-				is = is || same
-			case same && !between:
-				before = true
+				is, at = is || same, v
+			case between.Expr == nil && s.U.isValue(v.Expr):
+				before = before || first && same
+				first = first || !same
 			case before && !s.U.isValue(v.Expr):
-				between = true
+				between = v
 			}
 		}
-		return before && between && is, nil
+		if !before || between.Expr == nil || !is || at.VLo > 0 {
+			return false, nil
+		}
+		n, ok := register(between.Expr)
+		if !ok {
+			return true, nil
+		}
+		c, err := e.ev.codeOf(s)
+		return err == nil && !c.TestedBefore(at.Lo, n), err
 	})
 }
