@@ -68,6 +68,7 @@ func reassignedImage(t *testing.T) *Image {
 	}, Kids: []*dwarftest.DIE{
 		local("i", listed(entry{8, 0x30, reg(rcx)})),
 		local("zero", listed(entry{0x10, 0x18, lit(0)})),
+		local("half", whole(half(rcx))),
 		local("third", whole(third(rcx))),
 		inline(turns, []*dwarftest.DIE{
 			param("index", listed(entry{0x10, 0x18, reg(rcx)}, entry{0x20, 0x28, next(rcx)})),
@@ -75,8 +76,9 @@ func reassignedImage(t *testing.T) *Image {
 			param("changes_inside", listed(entry{0x10, 0x14, reg(rcx)}, entry{0x14, 0x18, next(rcx)})),
 			param("constant", listed(entry{0x10, 0x18, lit(0)}, entry{0x20, 0x28, lit(1)})),
 			param("less_by_one", listed(entry{0x10, 0x18, lit(2)}, entry{0x20, 0x28, lit(3)})),
-			param("computed", whole(third(rcx))),
-			param("computed_here", whole(third(rdx))),
+			param("computed", whole(half(rcx))),
+			param("computed_here", whole(half(rdx))),
+			param("divided", whole(third(rcx))), // as what LLVM computes from a loop's counter
 			param("flipped", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, flip(rdx)})),
 			param("halved", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, half(rdx)})),
 			param("extended", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, extended(rdx)})),
@@ -119,7 +121,7 @@ func TestReassigned(t *testing.T) {
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
 		{"turns", "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0" + reassigned + "less_by_one: 2" + reassigned +
-			"computed: %rcx / 3\ncomputed_here: %rdx / 3" + reassigned + "flipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
+			"computed: %rcx >>u 1\ncomputed_here: %rdx >>u 1" + reassigned + "divided: %rcx / 3 ~contradictory\nflipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
 		{"loop", "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
