@@ -11,8 +11,10 @@ package coverage
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -54,9 +56,9 @@ type Report struct {
 	// Emitted counts the prologues that fetch every parameter of every site, up to three
 	// in each.
 	Emitted Emitted `json:"emitted"`
-	// Ways are from MeasureWays. They may be nil.
+	// Ways are from MeasureAll. They may be nil.
 	Ways *Ways `json:"ways,omitempty"`
-	// Probes are from MeasureProbes. They may be nil.
+	// Probes are from MeasureAll. They may be nil.
 	Probes *Probes `json:"probes,omitempty"`
 }
 
@@ -160,31 +162,77 @@ func (c *Counts) sum(tallies []tally) {
 // Measure resolves the parameters of all sites of an image, and writes the prologues that fetch
 // them. The error is the cause of ctx if that ends, or about damaged debug information.
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
-	n := runtime.GOMAXPROCS(0)
-	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
-	sharers := make([]*share.Sharer, n)
-	for i := range sharers {
-		sharers[i] = share.NewSharer(img, share.Options{})
-	}
+	m := newMeasurement(img)
 	err := img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
 		params, err := s.Params()
 		if err != nil {
 			return err
 		}
-		tallies[s.Kind][worker].add(params)
-		_, err = sharers[worker].Parameters(params)
-		return err
+		return m.add(worker, s.Kind, params)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Image: img.Path(), BuildID: img.BuildID(), Missing: img.Missing()}
-	r.Entry.sum(tallies[dwarfloc.SiteEntry])
-	r.Inline.sum(tallies[dwarfloc.SiteInline])
-	r.Controls = inside.Controls(img)
-	for _, s := range sharers[1:] {
-		sharers[0].Merge(s)
+	return m.report(), nil
+}
+
+// MeasureAll is Measure, which also follows the code of all functions into which others were inlined, and predicts a probe at each
+// address of an inlined site: kprobes in a kernel, uprobes in other files. Probes is nil for relocatable files, kernel modules among
+// them.
+func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
+	m := newMeasurement(img)
+	ways, addrs := make([]Ways, len(m.sharers)), make([][]uint64, len(m.sharers))
+	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *body.Ways) error {
+		params, err := s.Params()
+		if err != nil {
+			return err
+		}
+		if w != nil {
+			ways[worker].add(s, w)
+			addrs[worker] = append(addrs[worker], s.Addr)
+		}
+		return m.add(worker, s.Kind, params)
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.Emitted = Emitted(sharers[0].Totals())
-	return r, nil
+	r := m.report()
+	r.Ways = sumWays(ways)
+	r.Probes, err = measureProbes(ctx, img, slices.Concat(addrs...))
+	return r, err
+}
+
+// measurement is what several goroutines have counted.
+type measurement struct {
+	img     *dwarfloc.Image
+	tallies [2][]tally // by kind of site
+	sharers []*share.Sharer
+}
+
+func newMeasurement(img *dwarfloc.Image) *measurement {
+	n := runtime.GOMAXPROCS(0)
+	m := &measurement{img, [2][]tally{make([]tally, n), make([]tally, n)}, make([]*share.Sharer, n)}
+	for i := range m.sharers {
+		m.sharers[i] = share.NewSharer(img, share.Options{})
+	}
+	return m
+}
+
+// add counts the parameters of a site.
+func (m *measurement) add(worker int, kind dwarfloc.SiteKind, params []*dwarfloc.Variable) error {
+	m.tallies[kind][worker].add(params)
+	_, err := m.sharers[worker].Parameters(params)
+	return err
+}
+
+func (m *measurement) report() *Report {
+	r := &Report{Image: m.img.Path(), BuildID: m.img.BuildID(), Missing: m.img.Missing()}
+	r.Entry.sum(m.tallies[dwarfloc.SiteEntry])
+	r.Inline.sum(m.tallies[dwarfloc.SiteInline])
+	r.Controls = inside.Controls(m.img)
+	for _, s := range m.sharers[1:] {
+		m.sharers[0].Merge(s)
+	}
+	r.Emitted = Emitted(m.sharers[0].Totals())
+	return r
 }

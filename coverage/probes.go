@@ -27,10 +27,8 @@ type Probes struct {
 	Methods    map[string]int `json:"methods"`    // the attachable ones, by how the kernel runs the probe
 }
 
-// MeasureProbes predicts a probe at each address of an inlined site: kprobes in a kernel, uprobes in
-// other files. It returns nil for relocatable files, kernel modules among them. The
-// error is the cause of ctx if that ends, or about damaged debug information.
-func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
+// measureProbes predicts a probe at each of some addresses. It returns nil for relocatable files.
+func measureProbes(ctx context.Context, img *dwarfloc.Image, addrs []uint64) (*Probes, error) {
 	if inside.File(img).IsRelocatable() {
 		return nil, nil
 	}
@@ -38,24 +36,14 @@ func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]uint64, runtime.GOMAXPROCS(0))
-	err = img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
-		if s.Kind == dwarfloc.SiteInline {
-			found[worker] = append(found[worker], s.Addr)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	addrs := slices.Concat(found...)
 	slices.Sort(addrs) // so the questions about one function follow each other
 	addrs = slices.Compact(addrs)
+	n := runtime.GOMAXPROCS(0)
 	out := &Probes{Addresses: len(addrs), Refused: make(map[string]int), Methods: make(map[string]int)}
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
-	for part := range slices.Chunk(addrs, max(1, (len(addrs)+len(found)-1)/len(found))) {
+	for part := range slices.Chunk(addrs, max(1, (len(addrs)+n-1)/n)) {
 		wait.Go(func() {
 			var causes [256]int
 			var methods [256]int

@@ -21,10 +21,11 @@ func TestProbes(t *testing.T) {
 	kernels, programs, relocatable := 0, 0, 0
 	for _, name := range append(fixtures.Names(), "object-clang14-arm64-O0-dwarf5.o") {
 		img := testenv.Fixture(t, name)
-		got, err := coverage.MeasureProbes(context.Background(), img)
+		all, err := coverage.MeasureAll(context.Background(), img)
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := all.Probes
 		if inside.File(img).IsRelocatable() {
 			relocatable++
 			if got != nil {

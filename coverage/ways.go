@@ -1,14 +1,11 @@
 package coverage
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/body"
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // Ways are totals of the places where runs of inlined bodies begin and end: see
@@ -34,22 +31,13 @@ type Ways struct {
 	NoReturn int `json:"no_return"`
 }
 
-// MeasureWays follows the code of all functions of an image into which others were inlined. The
-// error is the cause of ctx if that ends, or about damaged debug information.
-func MeasureWays(ctx context.Context, img *dwarfloc.Image) (*Ways, error) {
-	tallies := make([]Ways, runtime.GOMAXPROCS(0))
-	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *body.Ways) error {
-		tallies[worker].add(s, w)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+// sumWays returns the sum of what several goroutines have counted.
+func sumWays(tallies []Ways) *Ways {
 	sum := &tallies[0]
 	for i := range tallies[1:] {
 		sum.merge(&tallies[i+1])
 	}
-	return sum, nil
+	return sum
 }
 
 func (t *Ways) add(s *dwarfloc.Site, w *body.Ways) {

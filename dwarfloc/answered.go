@@ -282,7 +282,7 @@ func (img answered) eachSite(ctx context.Context, m Matcher, f func(worker int, 
 func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
 	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *body.Ways) error {
 		if s.Kind != SiteInline {
-			return nil
+			w = nil
 		}
 		return f(worker, s, w)
 	})

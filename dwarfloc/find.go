@@ -31,7 +31,9 @@ type worker struct {
 	sel       index.Selector // caches results, so goroutines cannot share one
 	site      Site
 	resolvers resolvers
-	ways      body.Ways // of SiteList.Each
+	ways      body.Ways  // of SiteList.Each and EachWays
+	code      *body.Code // of EachWays, of a function of the unit of
+	of        *unit
 	_         [128]byte // so that no cache line is written by two processors
 }
 
@@ -88,7 +90,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	if m != nil {
 		_, one = m.Literal()
 	}
-	return img.eachSiteIn(ctx, units, sel, one, f)
+	return img.eachSiteIn(ctx, units, sel, one, func(own *worker, n int, s *Site) error { return f(n, s) })
 }
 
 // eachSiteNear calls f for the sites in the units that may have code at some addresses.
@@ -104,14 +106,16 @@ func (img dwarfImage) eachSiteNear(ctx context.Context, at map[uint64]bool, f fu
 	if err != nil {
 		return err
 	}
-	return img.eachSiteIn(ctx, units, img.r.Index.SelectorFor(nil), false, f)
+	return img.eachSiteIn(ctx, units, img.r.Index.SelectorFor(nil), false, func(own *worker, n int, s *Site) error { return f(n, s) })
 }
 
 // eachSiteIn calls f for the sites in some units of the functions that are selected. one says that more will be asked of them.
-func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Selector, one bool, f func(worker int, s *Site) error) error {
+func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Selector, one bool, f func(own *worker, n int, s *Site) error) error {
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		workers[i].sel = sel
+		if workers[i].sel = sel; !one {
+			workers[i].resolvers.shared.Walk()
+		}
 	}
 	err := img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
@@ -136,7 +140,7 @@ func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Sel
 			}
 			own.resolvers.next()
 			s.resolvers = &own.resolvers
-			if err := f(w.Worker, s); err != nil {
+			if err := f(own, w.Worker, s); err != nil {
 				return err
 			}
 		}

@@ -89,6 +89,7 @@ func (s *Site) nth(params []*Variable, n int) *Variable {
 // resolvers are those of one goroutine, for what one callback asks: the parameters of a site, and of copies of it at other ways, which
 // are here too. They cannot share a resolver's memory.
 type resolvers struct {
+	shared     resolve.Shared
 	params     pool[resolver]
 	evaluators pool[resolve.Evaluator]
 	spots      pool[resolve.Spot]
@@ -119,7 +120,9 @@ func (s *Site) resolver() *resolver {
 	if s.resolvers == nil {
 		return new(resolver)
 	}
-	return s.resolvers.params.next()
+	r := s.resolvers.params.next()
+	r.params.Share(&s.resolvers.shared)
+	return r
 }
 
 // evaluator returns one for the site.
@@ -128,6 +131,7 @@ func (s *Site) evaluator() *resolve.Evaluator {
 		return s.at().Evaluator()
 	}
 	ev := s.resolvers.evaluators.next()
+	ev.Share(&s.resolvers.shared)
 	ev.Begin(s.at())
 	return ev
 }

@@ -269,38 +269,17 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	if err != nil {
 		return err
 	}
-	return img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
-		u := img.of(x.Unit)
-		var c *body.Code
-		var s Site
-		var ways body.Ways
-		loaded := false
-		for j := range u.Recs {
-			r := &u.Recs[j]
-			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 || !sel.Match(u.NameRefOf(r)) {
-				continue
-			}
-			if err := u.Load(); err != nil {
-				return err
-			}
-			loaded = true
-			ok, err := u.site(int32(j), &s)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			if err := u.waysOf(int32(j), &c, &ways); err != nil {
-				return err
-			}
-			if err := f(w.Worker, &s, &ways); err != nil {
-				return err
-			}
+	img.r.Controls.LearnAll()
+	return img.eachSiteIn(ctx, units, sel, false, func(own *worker, n int, s *Site) error {
+		if s.Kind != SiteInline {
+			return f(n, s, nil)
 		}
-		if loaded {
-			u.forget()
+		if own.of != s.u {
+			own.of, own.code = s.u, nil
 		}
-		return nil
+		if err := s.u.waysOf(s.spot.Rec, &own.code, &own.ways); err != nil {
+			return err
+		}
+		return f(n, s, &own.ways)
 	})
 }

@@ -154,11 +154,11 @@ var questions = map[string]func(a *asked) (string, error){
 		return fmt.Sprintf("%+v", *r), nil
 	},
 	"coverage of probes": func(a *asked) (string, error) {
-		p, err := coverage.MeasureProbes(context.Background(), a.img)
+		r, err := coverage.MeasureAll(context.Background(), a.img)
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%+v", *p), nil
+		return fmt.Sprintf("%+v", *r.Probes), nil
 	},
 	"attachable": func(a *asked) (string, error) {
 		return each(a, func(s *dwarfloc.Site) (string, error) {

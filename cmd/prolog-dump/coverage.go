@@ -60,15 +60,10 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 	if err != nil {
 		return nil, err
 	}
-	r, err := coverage.Measure(cmd.Context(), img)
-	if err != nil || s.ways != "all" {
-		return r, err
+	if s.ways != "all" {
+		return coverage.Measure(cmd.Context(), img)
 	}
-	if r.Ways, err = coverage.MeasureWays(cmd.Context(), img); err != nil {
-		return r, err
-	}
-	r.Probes, err = coverage.MeasureProbes(cmd.Context(), img)
-	return r, err
+	return coverage.MeasureAll(cmd.Context(), img)
 }
 
 func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *coverage.Report) error {

@@ -397,7 +397,9 @@ func (u *Unit) EachCodeRow(t *LineTable, f func(*Row)) error {
 		}
 		last = last[:0]
 	}
-	err := u.EachRow(t, func(r *Row) {
+	p := u.runLines(t)
+	for p.next() {
+		r := &p.row
 		switch {
 		case len(last) == 0:
 		case last[0].Addr != r.Addr:
@@ -409,101 +411,141 @@ func (u *Unit) EachCodeRow(t *LineTable, f func(*Row)) error {
 		if r.End {
 			flush()
 		}
-	})
+	}
 	flush()
-	return err
+	return p.err
 }
 
 // EachRow runs the line program and calls f for each row, in the program's order. It
 // counts views from 0 at each new address, as GCC and the GNU assembler do. (Like
 // readelf, it keeps counting after a DW_LNS_fixed_advance_pc.)
 func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
-	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
+	p := u.runLines(t)
+	for p.next() {
+		f(&p.row)
+	}
+	return p.err
+}
+
+// lineRun is a run of a line program.
+type lineRun struct {
+	u       *Unit
+	t       *LineTable
+	b       bin.Reader // what follows row
+	row     Row
+	line    int64
+	opIndex uint64
+	count   int  // of rows
+	written bool // row is one, and not yet what the next one begins with
+	err     error
+}
+
+func (u *Unit) runLines(t *LineTable) *lineRun {
+	p := &lineRun{u: u, t: t, b: t.program}
+	p.reset()
 	if t.lineRange == 0 || t.opcodeBase == 0 {
-		return bad("invalid line program header")
+		_ = p.bad("invalid line program header")
+		p.b.D = nil
 	}
-	count := 0
-	b := t.program
-	var r Row
-	var opIndex uint64
-	line := int64(1)
-	reset := func() {
-		r = Row{File: 1, Stmt: t.defaultStmt}
-		line, opIndex = 1, 0
+	return p
+}
+
+func (p *lineRun) bad(what string) bool {
+	p.err = p.u.Data.Errorf(".debug_line", p.t.off, "%s", what)
+	return false
+}
+
+func (p *lineRun) reset() {
+	p.row = Row{File: 1, Stmt: p.t.defaultStmt}
+	p.line, p.opIndex = 1, 0
+}
+
+// advance goes on by some operations.
+func (p *lineRun) advance(n uint64) {
+	if t := p.t; t.maxOps > 1 {
+		n, p.opIndex = (p.opIndex+n)/t.maxOps, (p.opIndex+n)%t.maxOps
 	}
-	advance := func(n uint64) {
-		if t.maxOps > 1 {
-			n, opIndex = (opIndex+n)/t.maxOps, (opIndex+n)%t.maxOps
-		}
-		if n *= t.minInst; n != 0 {
-			r.Addr += n
-			r.View = 0
-		}
+	if n *= p.t.minInst; n != 0 {
+		p.row.Addr += n
+		p.row.View = 0
 	}
-	emit := func() {
-		r.Line = uint32(max(line, 0))
-		f(&r)
-		count++
-		r.View++
-		r.PrologueEnd = false
+}
+
+// write makes row one of the program's.
+func (p *lineRun) write() bool {
+	p.row.Line = uint32(max(p.line, 0))
+	p.count++
+	p.written = true
+	return true
+}
+
+// next sets row to the program's next one. It is false at the end.
+func (p *lineRun) next() bool {
+	t, b := p.t, &p.b
+	switch {
+	case !p.written:
+	case p.row.End:
+		p.reset()
+	default:
+		p.row.View++
+		p.row.PrologueEnd = false
 	}
-	reset()
+	p.written = false
 	for b.P < len(b.D) {
-		if count > maxLineRows {
-			return bad("the line program does not end")
+		if p.count > maxLineRows {
+			return p.bad("the line program does not end")
 		}
 		c := b.U8()
 		if c >= t.opcodeBase {
 			c -= t.opcodeBase
-			advance(uint64(c) / t.lineRange)
-			line += t.lineBase + int64(uint64(c)%t.lineRange)
-			emit()
-			continue
+			p.advance(uint64(c / uint8(t.lineRange)))
+			p.line += t.lineBase + int64(c%uint8(t.lineRange))
+			return p.write()
 		}
 		switch c {
 		case 0:
 			n := b.ULEB()
 			if n == 0 || n > uint64(len(b.D)-b.P) {
-				return bad("invalid extended opcode")
+				return p.bad("invalid extended opcode")
 			}
 			next := b.P + int(n)
 			switch b.U8() {
 			case 1: // DW_LNE_end_sequence
-				r.End = true
-				emit()
-				reset()
+				p.row.End = true
+				b.P = next
+				return p.write()
 			case 2: // DW_LNE_set_address
-				r.Addr, r.View, opIndex = b.Uint(int(min(n-1, 8))), 0, 0
+				p.row.Addr, p.row.View, p.opIndex = b.Uint(int(min(n-1, 8))), 0, 0
 			}
 			b.P = next
 		case 1: // DW_LNS_copy
-			emit()
+			return p.write()
 		case 2: // DW_LNS_advance_pc
-			advance(b.ULEB())
+			p.advance(b.ULEB())
 		case 3: // DW_LNS_advance_line
-			line += b.SLEB()
+			p.line += b.SLEB()
 		case 4: // DW_LNS_set_file
-			r.File = uint32(b.ULEB())
+			p.row.File = uint32(b.ULEB())
 		case 5: // DW_LNS_set_column
-			r.Column = uint32(b.ULEB())
+			p.row.Column = uint32(b.ULEB())
 		case 6: // DW_LNS_negate_stmt
-			r.Stmt = !r.Stmt
+			p.row.Stmt = !p.row.Stmt
 		case 8: // DW_LNS_const_add_pc
-			advance(uint64(255-t.opcodeBase) / t.lineRange)
+			p.advance(uint64(255-t.opcodeBase) / t.lineRange)
 		case 9: // DW_LNS_fixed_advance_pc
-			r.Addr, opIndex = r.Addr+uint64(b.U16()), 0
+			p.row.Addr, p.opIndex = p.row.Addr+uint64(b.U16()), 0
 		case 10: // DW_LNS_set_prologue_end
-			r.PrologueEnd = true
+			p.row.PrologueEnd = true
 		default: // set_basic_block, set_epilogue_begin, set_isa, unknown ones
 			for range t.opLengths[c-1] {
 				b.ULEB()
 			}
 		}
 		if b.Bad {
-			return bad("the line program is cut short")
+			return p.bad("the line program is cut short")
 		}
 	}
-	return nil
+	return false
 }
 
 // PrologueEnd returns the first link-time address after a function's prologue: the

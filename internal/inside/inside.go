@@ -47,7 +47,7 @@ var Controls = f.Controls
 // Data returns the memory offset bytes after a symbol, as the image's own code finds it.
 var Data = f.Data
 
-// EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
+// EachWays calls f for each site of the image, with its ways if it is an inlined one, as EachSite does: from
 // several goroutines, with sites that are reused.
 var EachWays = f.EachWays
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
@@ -32,12 +31,8 @@ type Evaluator struct {
 	midwayRead  bool
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
-	code        *body.Code // see codeOf
-	codeIs      markedOf
-	// instructions are those of a function, without its statements.
-	instructions    *body.Code
-	instructionsAre markedOf
-	witnessing      *witnessing
+	witnessing  *witnessing
+	shared      *Shared // see memory
 
 	unclaimed bool   // only debug information is asked
 	chosen    Chosen // memory of settle

@@ -398,33 +398,6 @@ func (e *evidence) Stepped() (stepped bool, _ error) {
 	return stepped, nil
 }
 
-// codeOf returns the code of the function that has a site: mostly the next site's too.
-func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
-	of := markedOf{s.U, s.U.Body.Outermost(s.Rec)}
-	if ev.code != nil && ev.codeIs == of {
-		return ev.code, nil
-	}
-	c, err := s.U.Body.Code(s.Rec)
-	if err == nil {
-		ev.code, ev.codeIs = c, of
-	}
-	return c, err
-}
-
-// instructionsOf is codeOf for what instructions say without statements.
-func (ev *Evaluator) instructionsOf(s *Spot) (*body.Code, error) {
-	of := markedOf{s.U, s.U.Body.Outermost(s.Rec)}
-	switch {
-	case ev.code != nil && ev.codeIs == of:
-		return ev.code, nil
-	case ev.instructions != nil && ev.instructionsAre == of:
-		return ev.instructions, nil
-	}
-	c, err := s.U.Body.InstructionsIn(cmp.Or(ev.instructions, new(body.Code)), s.Rec)
-	ev.instructions, ev.instructionsAre = c, of
-	return c, err
-}
-
 func (e *evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
 
 // Overtaken looks at bodies with instructions before the place where they begin, to which GCC moved them. It asks whether a register was

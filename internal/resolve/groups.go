@@ -142,7 +142,7 @@ func (img *Image) learn(k functionKey, g *groups) error {
 	if err != nil {
 		return err
 	}
-	l := learner{seen: observed{hands: true}, of: func(own functionKey) *groups {
+	l := learner{seen: observed{facts: new(unitFacts), hands: true}, of: func(own functionKey) *groups {
 		if own == k {
 			return g
 		}
@@ -176,7 +176,7 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: unitFacts{everything: true}, hands: true}} }}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: &unitFacts{everything: true}, hands: true}} }}
 	units := img.Index.AllUnits()
 	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)

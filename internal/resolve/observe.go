@@ -17,7 +17,7 @@ type observed struct {
 	params    []parameter
 	letters   []byte // see claim.Kind
 	volatile  bool   // a parameter points to something volatile
-	facts     unitFacts
+	facts     *unitFacts
 	about     *groups // nil, or those that speak: witnesses of other kinds are left out
 	constants []uint64
 	handed    []handed // nothing in a function that loses nothing

@@ -49,7 +49,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", nil
 	}
 	if ev.witnessing == nil {
-		ev.witnessing = new(witnessing)
+		ev.witnessing = &witnessing{seen: observed{facts: &ev.memory().facts}}
 	}
 	if ok, err := ev.witnessing.observed(s); !ok || err != nil {
 		return l, "", err

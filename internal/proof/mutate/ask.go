@@ -265,10 +265,8 @@ func (a *asker) coverage(ctx context.Context) {
 	if err == nil {
 		report.Print(a.out)
 	}
-	ways, err := coverage.MeasureWays(ctx, a.img)
-	show("ways of coverage", ways, err)
-	probes, err := coverage.MeasureProbes(ctx, a.img)
-	show("probes of coverage", probes, err)
+	report, err = coverage.MeasureAll(ctx, a.img)
+	show("all of coverage", report, err)
 }
 
 // definition is a question for a plan.

@@ -104,6 +104,9 @@ func checkPaths(t *testing.T, path string) {
 		}
 	} else {
 		err := inside.EachWays(img, context.Background(), func(_ int, s *dwarfloc.Site, w *body.Ways) error {
+			if w == nil {
+				return nil
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			copied := *w

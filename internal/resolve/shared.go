@@ -1,0 +1,62 @@
+package resolve
+
+import (
+	"cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+)
+
+// Shared is what the evaluators of one goroutine know of the unit, and of the function out of line, that they were asked about last: the ways
+// of one site, and neighbours, ask the same. The zero value is ready to use.
+type Shared struct {
+	facts  unitFacts
+	code   *body.Code // see codeOf
+	codeIs markedOf
+	// instructions are those of a function, without its statements.
+	instructions    *body.Code
+	instructionsAre markedOf
+}
+
+// Walk says that all units are asked about, one after the other.
+func (k *Shared) Walk() { k.facts.everything = true }
+
+// Share makes an evaluator use what others know.
+func (ev *Evaluator) Share(with *Shared) { ev.shared = with }
+
+// Share is Evaluator.Share for parameters.
+func (r *Params) Share(with *Shared) { r.ev.Share(with) }
+
+// memory returns what the evaluator shares.
+func (ev *Evaluator) memory() *Shared {
+	if ev.shared == nil {
+		ev.shared = new(Shared)
+	}
+	return ev.shared
+}
+
+// codeOf returns the code of the function that has a site: mostly the next site's too.
+func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
+	k, of := ev.memory(), markedOf{s.U, s.U.Body.Outermost(s.Rec)}
+	if k.code != nil && k.codeIs == of {
+		return k.code, nil
+	}
+	c, err := s.U.Body.Code(s.Rec)
+	if err == nil {
+		k.code, k.codeIs = c, of
+	}
+	return c, err
+}
+
+// instructionsOf is codeOf for what instructions say without statements.
+func (ev *Evaluator) instructionsOf(s *Spot) (*body.Code, error) {
+	k, of := ev.memory(), markedOf{s.U, s.U.Body.Outermost(s.Rec)}
+	switch {
+	case k.code != nil && k.codeIs == of:
+		return k.code, nil
+	case k.instructions != nil && k.instructionsAre == of:
+		return k.instructions, nil
+	}
+	c, err := s.U.Body.InstructionsIn(cmp.Or(k.instructions, new(body.Code)), s.Rec)
+	k.instructions, k.instructionsAre = c, of
+	return c, err
+}
