@@ -11,7 +11,6 @@ package coverage
 import (
 	"context"
 	"runtime"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -181,7 +180,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 // them.
 func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	m := newMeasurement(img)
-	ways, addrs := make([]Ways, len(m.sharers)), make([][]uint64, len(m.sharers))
+	ways, addrs := make([]Ways, len(m.sharers)), make([]addresses, len(m.sharers))
 	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *body.Ways) error {
 		params, err := s.Params()
 		if err != nil {
@@ -189,7 +188,7 @@ func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 		}
 		if w != nil {
 			ways[worker].add(s, w)
-			addrs[worker] = append(addrs[worker], s.Addr)
+			addrs[worker].add(s.Addr)
 		}
 		return m.add(worker, s.Kind, params)
 	})
@@ -198,7 +197,7 @@ func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	}
 	r := m.report()
 	r.Ways = sumWays(ways)
-	r.Probes, err = measureProbes(ctx, img, slices.Concat(addrs...))
+	r.Probes, err = measureProbes(ctx, img, addrs)
 	return r, err
 }
 

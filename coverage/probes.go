@@ -3,6 +3,7 @@ package coverage
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,42 @@ type Probes struct {
 	Methods    map[string]int `json:"methods"`    // the attachable ones, by how the kernel runs the probe
 }
 
+// addresses are those of sites, each as the distance from the one before: there are hundreds of thousands.
+type addresses struct {
+	n      int
+	last   uint64
+	packed []byte
+}
+
+func (a *addresses) add(addr uint64) {
+	if a.n == 0 || addr != a.last {
+		a.packed = binary.AppendVarint(a.packed, int64(addr-a.last))
+		a.last = addr
+		a.n++
+	}
+}
+
+// distinct returns all addresses, sorted: so the questions about one function follow each other.
+func distinct(of []addresses) []uint64 {
+	n := 0
+	for i := range of {
+		n += of[i].n
+	}
+	out := make([]uint64, 0, n)
+	for i := range of {
+		addr := uint64(0)
+		for packed := of[i].packed; len(packed) > 0; {
+			d, size := binary.Varint(packed)
+			addr, packed = addr+uint64(d), packed[size:]
+			out = append(out, addr)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // measureProbes predicts a probe at each of some addresses. It returns nil for relocatable files.
-func measureProbes(ctx context.Context, img *dwarfloc.Image, addrs []uint64) (*Probes, error) {
+func measureProbes(ctx context.Context, img *dwarfloc.Image, sites []addresses) (*Probes, error) {
 	if inside.File(img).IsRelocatable() {
 		return nil, nil
 	}
@@ -36,8 +71,7 @@ func measureProbes(ctx context.Context, img *dwarfloc.Image, addrs []uint64) (*P
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(addrs) // so the questions about one function follow each other
-	addrs = slices.Compact(addrs)
+	addrs := distinct(sites)
 	n := runtime.GOMAXPROCS(0)
 	out := &Probes{Addresses: len(addrs), Refused: make(map[string]int), Methods: make(map[string]int)}
 	var wait sync.WaitGroup

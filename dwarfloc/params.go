@@ -13,10 +13,14 @@ import (
 
 // Params returns the function's parameters in order, as they are at the site. A
 // parameter that the site's own entry leaves out was optimized away.
-func (s *Site) Params() (out []*Variable, err error) {
+func (s *Site) Params() ([]*Variable, error) {
 	if s.reused {
 		return s.by.params(s) // EachSite has called guard
 	}
+	return s.guardedParams()
+}
+
+func (s *Site) guardedParams() (out []*Variable, err error) {
 	err = s.Image.guard(func() error {
 		out, err = s.by.params(s)
 		return err

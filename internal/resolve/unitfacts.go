@@ -22,6 +22,9 @@ type unitFacts struct {
 	spot       Spot
 }
 
+// maxRows bounds the memory that is used again, in rows: few units have more.
+const maxRows = 1 << 13
+
 // statement reports whether a load in a body is a statement of it, or of what is inlined into it: one of memory that is volatile. Compilers
 // compute what is volatile where the program says so, once, and count it to the statement that does (C11, 5.1.2.3): another load in the body is not
 // taken for it.
@@ -83,7 +86,9 @@ func (k *unitFacts) of(u *Unit) {
 	if k.u == u {
 		return
 	}
-	k.u, k.read = u, false
+	if k.u, k.read = u, false; cap(k.rows) > maxRows {
+		k.rows = nil
+	}
 	if k.once == nil {
 		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
 		k.keys, k.hash = make(map[int32]functionKey), make(map[int32]uint64)
