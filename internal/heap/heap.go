@@ -5,7 +5,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync/atomic"
+	"time"
 )
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
@@ -14,7 +16,7 @@ import (
 // with 50 and 200 with 100, for a tenth less work.
 const (
 	Usual    = 50
-	Coverage = 20
+	Coverage = 20 // and not below CoverageFrom
 	Large    = 100 // once many sites are printed
 
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
@@ -22,6 +24,10 @@ const (
 	// pack about the 76 sites of get_page was collected just before its end.
 	first = 300
 )
+
+// CoverageFrom is from how many bytes on the heap is collected for coverage: as many as it has in the end, over a kernel. While it is smaller, more
+// than half of all collections were made.
+const CoverageFrom = 32 << 20
 
 // percent is when the heap is collected after the first time.
 var percent atomic.Int64
@@ -32,6 +38,24 @@ func At(n int) {
 		percent.Store(int64(n))
 		debug.SetGCPercent(n)
 	}
+}
+
+// From is At, but the heap is not collected while it has less than some bytes.
+func From(bytes uint64, n int) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	At(n)
+	go func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection has left
+		last := uint64(0)
+		for range time.Tick(5 * time.Millisecond) {
+			if metrics.Read(live); live[0].Value.Uint64() != last {
+				last = live[0].Value.Uint64()
+				At(max(n, int(100*bytes/max(last, 1<<20))-100))
+			}
+		}
+	}()
 }
 
 // Late lets the heap be collected late for the first time, and then as usual, unless the user has set when.
