@@ -113,9 +113,7 @@ func (img dwarfImage) eachSiteNear(ctx context.Context, at map[uint64]bool, f fu
 func (img dwarfImage) eachSiteIn(ctx context.Context, units []int, sel index.Selector, one bool, f func(own *worker, n int, s *Site) error) error {
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		if workers[i].sel = sel; !one {
-			workers[i].resolvers.shared.Walk()
-		}
+		workers[i].sel = sel
 	}
 	err := img.r.Index.EachUnit(ctx, units, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)

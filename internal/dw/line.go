@@ -319,33 +319,13 @@ func (u *Unit) Rows() ([]Row, error) {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
-		if t.rows, err = u.readRows(t, make([]Row, 0, t.mayHave())); err != nil {
+		const perRow = 3 // bytes of a program, or more
+		if t.rows, err = u.readRows(t, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
 			t.rows = nil
 			return nil, err
 		}
 	}
 	return t.rows, nil
-}
-
-// RowsIn is Rows in memory that is used again, unless the unit keeps them.
-func (u *Unit) RowsIn(memory []Row) ([]Row, error) {
-	t, err := u.lineTable()
-	if err != nil || t.program.D == nil {
-		return memory[:0], err
-	}
-	u.rowsMu.Lock()
-	kept := t.rows
-	u.rowsMu.Unlock()
-	if kept != nil {
-		return append(memory[:0], kept...), nil
-	}
-	return u.readRows(t, slices.Grow(memory[:0], t.mayHave()))
-}
-
-// mayHave returns how many rows the table has, or a few more.
-func (t *LineTable) mayHave() int {
-	const perRow = 3 // bytes of a program, or more
-	return (len(t.program.D) - t.program.P) / perRow
 }
 
 func (u *Unit) readRows(t *LineTable, rows []Row) ([]Row, error) {

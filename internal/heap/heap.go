@@ -2,6 +2,7 @@
 package heap
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,7 +17,7 @@ import (
 // with 50 and 200 with 100, for a tenth less work.
 const (
 	Usual    = 50
-	Coverage = 20 // and not below CoverageFrom
+	Coverage = 20  // and not below CoverageFrom
 	Large    = 100 // once many sites are printed
 
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
@@ -25,9 +26,9 @@ const (
 	first = 300
 )
 
-// CoverageFrom is from how many bytes on the heap is collected for coverage: as many as it has in the end, over a kernel. While it is smaller, more
-// than half of all collections were made.
-const CoverageFrom = 32 << 20
+// CoverageFrom is how much memory coverage may take before its heap is collected: as much as it takes in the end, over a kernel. More
+// than half of all collections were made before.
+const CoverageFrom = 44 << 20
 
 // percent is when the heap is collected after the first time.
 var percent atomic.Int64
@@ -40,19 +41,21 @@ func At(n int) {
 	}
 }
 
-// From is At, but the heap is not collected while it has less than some bytes.
-func From(bytes uint64, n int) {
+// From is At once the program takes some bytes of memory, of which the heap is the most: until then it is collected to stay below.
+func From(bytes int64, n int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	At(n)
+	debug.SetMemoryLimit(bytes)
+	debug.SetGCPercent(-1)
 	go func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection has left
-		last := uint64(0)
 		for range time.Tick(5 * time.Millisecond) {
-			if metrics.Read(live); live[0].Value.Uint64() != last {
-				last = live[0].Value.Uint64()
-				At(max(n, int(100*bytes/max(last, 1<<20))-100))
+			// The rest is the runtime's own, and what fits nowhere.
+			if metrics.Read(live); int64(live[0].Value.Uint64())*int64(100+n)/100 > bytes/4*3 {
+				At(n)
+				debug.SetMemoryLimit(math.MaxInt64)
+				return
 			}
 		}
 	}()

@@ -176,7 +176,7 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: &unitFacts{everything: true}, hands: true}} }}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: new(unitFacts), hands: true}} }}
 	units := img.Index.AllUnits()
 	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)

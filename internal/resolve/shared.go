@@ -17,9 +17,6 @@ type Shared struct {
 	instructionsAre markedOf
 }
 
-// Walk says that all units are asked about, one after the other.
-func (k *Shared) Walk() { k.facts.everything = true }
-
 // Share makes an evaluator use what others know.
 func (ev *Evaluator) Share(with *Shared) { ev.shared = with }
 

@@ -15,15 +15,11 @@ type unitFacts struct {
 	keys map[int32]functionKey // of functions, by their records
 	hash map[int32]uint64      // of keys
 	to   map[*types.Type][2]bool
-	rows []dw.Row // of the unit, once they are
-	read bool
-	// everything is set if all units are read, one after the other: rows are then in memory that is used again.
-	everything bool
-	spot       Spot
-}
+	spot Spot
 
-// maxRows bounds the memory that is used again, in rows: few units have more.
-const maxRows = 1 << 13
+	positions []dw.Position // of the unit, once they are
+	read      bool
+}
 
 // statement reports whether a load in a body is a statement of it, or of what is inlined into it: one of memory that is volatile. Compilers
 // compute what is volatile where the program says so, once, and count it to the statement that does (C11, 5.1.2.3): another load in the body is not
@@ -86,9 +82,7 @@ func (k *unitFacts) of(u *Unit) {
 	if k.u == u {
 		return
 	}
-	if k.u, k.read = u, false; cap(k.rows) > maxRows {
-		k.rows = nil
-	}
+	k.u, k.read = u, false
 	if k.once == nil {
 		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
 		k.keys, k.hash = make(map[int32]functionKey), make(map[int32]uint64)
@@ -142,25 +136,14 @@ func (k *unitFacts) hashOf(u *Unit, rec int32) (uint64, error) {
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.
 func (k *unitFacts) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
-	rows, err := k.lines(u)
-	if r := dw.RowAt(rows, addr); r != nil {
-		return r.Line, r.Column, err
-	}
-	return 0, 0, err
-}
-
-// lines returns the rows of a unit.
-func (k *unitFacts) lines(u *Unit) (rows []dw.Row, err error) {
-	if k.of(u); !k.everything {
-		return u.Rows()
-	}
-	if !k.read {
-		if k.rows, err = u.RowsIn(k.rows); err != nil {
-			return nil, err
+	if k.of(u); !k.read {
+		if k.positions, err = u.Positions(k.positions); err != nil {
+			return 0, 0, err
 		}
 		k.read = true
 	}
-	return k.rows, nil
+	line, column = dw.PositionAt(k.positions, addr)
+	return line, column, nil
 }
 
 // readsVolatile reports whether a function has a parameter that points to something volatile, or is one of a kernel that reads what its parameter

@@ -1,0 +1,32 @@
+package dw
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestPositions: a position is that of the last row at or before an address, whatever order a line program has.
+func TestPositions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var rows []Row
+		for range rng.IntN(12) {
+			rows = append(rows, Row{Addr: rng.Uint64N(8), Line: rng.Uint32N(3), Column: rng.Uint32N(2), End: rng.IntN(4) == 0})
+		}
+		slices.SortStableFunc(rows, compareRows)
+		var all []Position
+		for i := range rows {
+			all = addPosition(all, &rows[i])
+		}
+		for addr := range uint64(9) {
+			var want Row
+			if r := RowAt(rows, addr); r != nil {
+				want = *r
+			}
+			if line, column := PositionAt(all, addr); line != want.Line || column != want.Column {
+				t.Fatalf("%#x is at %d:%d, want %d:%d: %v", addr, line, column, want.Line, want.Column, rows)
+			}
+		}
+	}
+}
