@@ -133,14 +133,35 @@ func (e *encoder) mapValue(i int32) {
 	}
 }
 
+// look is what a function looks like but for its parameters; ordinal tells apart those of a block that look the same.
+type look struct {
+	name, qualified, declFile string
+	declLine, ordinal         int
+}
+
+func lookOf(f *Function, ordinal int) look {
+	return look{f.Name, f.Qualified, f.DeclFile, f.DeclLine, ordinal}
+}
+
+// whole is a look with parameters.
+type whole struct {
+	look
+	params string
+}
+
 // blocks makes blocks of sites: the trees of what is inlined into each function.
 func (e *encoder) blocks() error {
 	w := e.w
-	known := make(map[string]*fun)
-	bases := make(map[string]*fun)
+	known := make(map[whole]*fun)
+	bases := make(map[look]*fun)
+	var params []byte
 	function := func(f *Function, ordinal int) *fun {
-		key := fmt.Sprintf("%q %q %q %d %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine, ordinal)
-		whole := fmt.Sprintf("%s %v", key, f.Params)
+		key := lookOf(f, ordinal)
+		params = params[:0]
+		for i := range f.Params {
+			params = binary.AppendUvarint(binary.AppendUvarint(params, uint64(w.text(f.Params[i].Name))), uint64(f.Params[i].Type))
+		}
+		whole := whole{key, string(params)}
 		x := known[whole]
 		if x == nil {
 			x = &fun{Function: *f}
@@ -157,20 +178,25 @@ func (e *encoder) blocks() error {
 		fun     int32
 		ordinal int
 	}
-	found := make(map[twin]*fun)             // of what function returns
-	looks := make([]string, len(w.funs.all)) // what functions look like but for their parameters
-	var room []node                          // of a block whose size is not known yet
+	found := make(map[twin]*fun)          // of what function returns
+	looks := make([]int, len(w.funs.all)) // numbers, from 1, of what functions look like but for their parameters
+	lookIDs := make(map[look]int)
+	var room []node // of a block whose size is not known yet
 	for i := 0; i < len(w.sites); {
 		b := block{room[:0]}
 		in := w.sites[i].in
-		var stack []int                  // nodes around the next one
-		ofs := make(map[string][]uint64) // numbers of functions that look the same
+		var stack []int               // nodes around the next one
+		ofs := make(map[int][]uint64) // numbers of functions that look the same
 		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
 			s := &w.sites[i]
 			f := w.funs.all[s.fun]
 			look := looks[s.fun]
-			if look == "" {
-				look = fmt.Sprintf("%q %q %q %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine)
+			if look == 0 {
+				key := lookOf(f, 0)
+				if look = lookIDs[key]; look == 0 {
+					look = len(lookIDs) + 1
+					lookIDs[key] = look
+				}
 				looks[s.fun] = look
 			}
 			ordinal := slices.Index(ofs[look], s.of)

@@ -30,10 +30,12 @@ const (
 // sites makes the records of blocks.
 func (e *encoder) sites() []byte {
 	var r records
+	var room []Ways
 	roots := 0
 	prev := uint64(0)
 	for i := range e.blockList {
 		blk := &e.blockList[i]
+		room = e.release(blk, room)
 		if i%groupSize == 0 {
 			prev = 0
 		}
@@ -68,6 +70,20 @@ func (e *encoder) sites() []byte {
 		r.body = append(r.body, x.b...)
 	}
 	return r.end(true)
+}
+
+// release sets the ways of a block's sites, in memory that the block before has used.
+func (e *encoder) release(b *block, room []Ways) []Ways {
+	for len(room) < len(b.nodes) {
+		room = append(room, Ways{})
+	}
+	for i := range b.nodes {
+		if s := b.nodes[i].s; s != nil && s.held != nil {
+			s.ways = &room[i]
+			e.w.release(s.held, s.ways)
+		}
+	}
+	return room
 }
 
 // base is the address that those of a block are relative to.

@@ -25,6 +25,7 @@ type Writer struct {
 	chains  interned[chain]
 	key     []byte
 	list    []int32 // memory of valuesOf
+	held    []byte  // see hold
 }
 
 // interned numbers equal things.
@@ -64,7 +65,8 @@ type written struct {
 	inline, afterPrologue, local   bool
 	selfOnly                       bool // see Site.selfOnly
 	prologue                       uint64
-	ways                           *Ways
+	held                           []byte   // see Writer.hold; nil if there are no ways
+	ways                           *Ways    // while its block is written
 	wayValues                      []*wrote // by way in; nil where they are the site's
 }
 
@@ -83,10 +85,9 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text("")
-	w.text(s.Symbol)
 	x := written{
 		at: at, in: s.In, of: s.Of, addr: s.Addr, view: s.View, offset: s.Offset, inline: s.Inline, afterPrologue: s.AfterPrologue, prologue: s.Prologue, local: s.LocalEntry,
-		symbolName: s.Symbol, refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
+		symbolName: w.own(s.Symbol), refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
 		depth: int32(s.Depth), chain: -1,
 	}
 	for i := len(s.Callers) - 1; i >= 0; i-- {
@@ -110,20 +111,18 @@ func (w *Writer) Add(at uint64, s *Site) error {
 		if x.selfOnly = s.selfOnly(); x.selfOnly {
 			ways.In = nil
 		} else {
-			ways.In = cloneWays(ways.In)
 			x.wayValues = make([]*wrote, len(ways.In))
 		}
-		ways.Out = cloneWays(ways.Out)
-		x.ways = &ways
 		for i := range ways.In {
-			if y := &ways.In[i].Values; *y != nil {
-				v, err := w.valuesOf(*y)
+			if y := ways.In[i].Values; y != nil {
+				v, err := w.valuesOf(y)
 				if err != nil {
 					return err
 				}
-				x.wayValues[i], *y = &v, nil
+				x.wayValues[i] = &v
 			}
 		}
+		x.held = w.hold(&ways)
 	}
 	w.sites = append(w.sites, x)
 	return nil
@@ -136,14 +135,6 @@ func (s *Site) selfOnly() bool {
 	}
 	y := &s.Ways.In[0]
 	return y.Addr == s.Addr && y.View == s.View && y.Probe == s.Addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.Symbol && y.Offset == s.Offset
-}
-
-func cloneWays(ways []Way) []Way {
-	ways = slices.Clone(ways)
-	for i := range ways {
-		ways[i].Before = slices.Clone(ways[i].Before)
-	}
-	return ways
 }
 
 // wayTexts notes the texts of ways, which are numbered when all are known.
@@ -161,11 +152,20 @@ func (w *Writer) wayTexts(x *Ways) {
 }
 
 func (w *Writer) text(s string) int32 {
-	if id, known := w.strings.ids[s]; known {
+	x := &w.strings
+	if id, known := x.ids[s]; known {
 		return id
 	}
-	return w.strings.add([]byte(s), func() string { return s })
+	if x.ids == nil {
+		x.ids = map[string]int32{}
+	}
+	id := int32(len(x.all))
+	x.ids[s], x.all = id, append(x.all, s) // one string for both
+	return id
 }
+
+// own returns the writer's own string with a text.
+func (w *Writer) own(s string) string { return w.strings.all[w.text(s)] }
 
 func (w *Writer) function(f *Function) int32 {
 	k := w.key[:0]
@@ -178,7 +178,13 @@ func (w *Writer) function(f *Function) int32 {
 		k = binary.AppendUvarint(k, uint64(f.Params[i].Type))
 	}
 	w.key = k
-	return w.funs.add(k, func() *Function { c := *f; c.Params = slices.Clone(f.Params); return &c })
+	return w.funs.add(k, func() *Function {
+		c := Function{Name: w.own(f.Name), Qualified: w.own(f.Qualified), DeclFile: w.own(f.DeclFile), DeclLine: f.DeclLine, Params: slices.Clone(f.Params)}
+		for i := range c.Params {
+			c.Params[i].Name = w.own(c.Params[i].Name)
+		}
+		return &c
+	})
 }
 
 func (w *Writer) valuesOf(v *Values) (out wrote, err error) {

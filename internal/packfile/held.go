@@ -1,0 +1,100 @@
+package packfile
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// The ways of all bodies of a kernel would take more memory than all else that a writer has of sites. So they are packed until their block is
+// written.
+
+// heldSize is the size of the pieces of memory that they are in.
+const heldSize = 1 << 16
+
+// Flags of held ways, and of one of them.
+const (
+	heldKnown = 1 << iota
+	heldWithin
+	heldAgain
+	heldBefore
+)
+
+// hold packs ways without their values.
+func (w *Writer) hold(x *Ways) []byte {
+	flags := byte(0)
+	if x.Known {
+		flags |= heldKnown
+	}
+	if x.Within {
+		flags |= heldWithin
+	}
+	b := binary.AppendUvarint(append(w.key[:0], flags), uint64(x.NoReturn))
+	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.text(s))) }
+	text(x.Unknown)
+	last := uint64(0)
+	address := func(a uint64) { b, last = binary.AppendVarint(b, int64(a-last)), a }
+	for _, list := range [...][]Way{x.In, x.Out} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for i := range list {
+			y := &list[i]
+			flags := byte(0)
+			if y.Again {
+				flags |= heldAgain
+			}
+			if len(y.Before) > 0 {
+				flags |= heldBefore
+			}
+			b = append(b, flags)
+			address(y.Addr)
+			address(y.Probe)
+			b = binary.AppendUvarint(binary.AppendUvarint(b, y.View), y.Offset)
+			text(y.Symbol)
+			text(y.Refused)
+			if len(y.Before) == 0 {
+				continue
+			}
+			b = binary.AppendUvarint(b, uint64(len(y.Before)))
+			for j := range y.Before {
+				z := &y.Before[j]
+				address(z.Addr)
+				b = append(binary.AppendUvarint(b, uint64(len(z.Code))), z.Code...)
+				text(z.Symbol)
+				b = binary.AppendUvarint(b, z.Offset)
+			}
+		}
+	}
+	w.key = b
+	if len(w.held)+len(b) > cap(w.held) {
+		w.held = make([]byte, 0, max(heldSize, len(b)))
+	}
+	from := len(w.held)
+	w.held = append(w.held, b...)
+	return w.held[from:len(w.held):len(w.held)]
+}
+
+// release reads what hold has packed into x, whose memory it uses.
+func (w *Writer) release(held []byte, x *Ways) {
+	b := bin.Reader{D: held}
+	flags := b.U8()
+	text := func() string { return w.strings.all[b.ULEB()] }
+	x.Known, x.Within, x.NoReturn, x.Unknown = flags&heldKnown != 0, flags&heldWithin != 0, int(b.ULEB()), text()
+	last := uint64(0)
+	address := func() uint64 { last += uint64(unzigzag(b.ULEB())); return last }
+	for _, list := range [...]*[]Way{&x.In, &x.Out} {
+		n := int(b.ULEB())
+		*list = slices.Grow((*list)[:0], n)[:n]
+		for i := range *list {
+			flags := b.U8()
+			y := Way{Again: flags&heldAgain != 0, Addr: address(), Probe: address(), View: b.ULEB(), Offset: b.ULEB(), Symbol: text(), Refused: text()}
+			if flags&heldBefore != 0 {
+				y.Before = make([]Before, b.ULEB())
+				for j := range y.Before {
+					y.Before[j] = Before{Addr: address(), Code: b.Bytes(b.ULEB()), Symbol: text(), Offset: b.ULEB()}
+				}
+			}
+			(*list)[i] = y
+		}
+	}
+}
