@@ -189,11 +189,17 @@ func (l *SiteList) each(ctx context.Context, from, to int, ways bool, f func(wor
 }
 
 func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
-	return l.eachUnit(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
+	err := l.eachUnit(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
 		u := &l.img.units[l.at[sites[0]].unit]
 		defer u.forget()
 		return l.eachOf(w, own, u, sites, ways, f)
 	})
+	if to-from == l.len() {
+		for i := range l.img.units {
+			l.img.units[i].Forget() // types of one unit were looked for in others
+		}
+	}
+	return err
 }
 
 // eachUnit calls f for each unit with the numbers of its sites among those from from to to-1.

@@ -1,10 +1,10 @@
 package types
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -106,28 +106,32 @@ func (d *dwarfTypes) define(key typeName) (*Type, error) {
 func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 	d.begin()
 	sel := d.index.SelectorFor(one(name))
-	units, ok, err := d.index.Mentions(context.Background(), &sel)
+	mentions, ok, err := d.index.Mentioned(&sel)
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		units = d.index.AllUnits()
+	// Units are read in their order, and no further once one has it: most types are defined again and again.
+	type found struct {
+		t   *Type
+		err error
 	}
-	found := make([]*Type, len(d.units))
-	err = d.index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
-		u := &d.units[units[i]]
-		found[units[i]], err = u.definition(tags, func(name dw.Value) bool { return sel.Match(index.RefOf(u.Unit, name)) })
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range found {
-		if t != nil {
-			return t, nil
+	all := make([]found, len(d.units))
+	var first atomic.Int64 // unit that has it, or that is damaged
+	first.Store(int64(len(all)))
+	err = d.index.Parallel(len(all), func(_ *index.Scanner, i int) error {
+		if int64(i) > first.Load() || ok && !mentions(i) {
+			return nil
 		}
+		u, x := &d.units[i], &all[i]
+		x.t, x.err = u.definition(tags, func(name dw.Value) bool { return sel.Match(index.RefOf(u.Unit, name)) })
+		for at := first.Load(); (x.t != nil || x.err != nil) && int64(i) < at && !first.CompareAndSwap(at, int64(i)); at = first.Load() {
+		}
+		return nil
+	})
+	if n := first.Load(); err == nil && n < int64(len(all)) {
+		return all[n].t, all[n].err
 	}
-	return nil, nil
+	return nil, err
 }
 
 // definition finds a type that a unit defines, or returns nil. match compares its name.

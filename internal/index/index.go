@@ -67,6 +67,9 @@ type Index struct {
 	keptFile atomic.Pointer[mapping.Mapping] // that it is in
 	users    mapping.Users                   // calls that read it
 
+	crossOnce sync.Once
+	crosses   []bool // see crossing
+
 	damagedOnce sync.Once
 
 	chosen  atomic.Pointer[chosen] // the last one

@@ -23,6 +23,28 @@ const maxNeedles = 8
 // Mentions returns the units that can have sites of the selector's literal, by size. ok
 // is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
+	mentions, ok, err := x.Mentioned(sel)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	found := make([]bool, len(x.Units))
+	err = x.Parallel(len(x.Units), func(_ *Scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		found[i] = mentions(i)
+		return nil
+	})
+	for _, i := range x.AllUnits() {
+		if found[i] {
+			units = append(units, i)
+		}
+	}
+	return units, true, err
+}
+
+// Mentioned is Mentions for units that are asked for one by one, by their numbers.
+func (x *Index) Mentioned(sel *Selector) (mentions func(unit int) bool, ok bool, err error) {
 	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
@@ -41,25 +63,11 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 		needles = append(needles, newNeedle(append([]byte(sel.literal), 0), rare))
 		return nil
 	})
-	if err != nil {
-		return nil, false, err
-	}
-	found := make([]bool, len(x.Units))
-	err = x.Parallel(len(x.Units), func(_ *Scanner, i int) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	return func(i int) bool {
 		u := &x.Units[i]
 		d := x.Data.Info[u.First:u.End]
-		found[i] = always[i] || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d) })
-		return nil
-	})
-	for _, i := range x.AllUnits() {
-		if found[i] {
-			units = append(units, i)
-		}
-	}
-	return units, true, err
+		return always[i] || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d) })
+	}, true, err
 }
 
 // byIndex reports whether units can refer to names by an index: clang's DWARF 5, and split units.
@@ -85,9 +93,11 @@ func (x *Index) offsetOf(n NameRef) uint64 {
 // DW_AT_abstract_origin or DW_AT_specification with a form that leads elsewhere, which can also
 // match by chance.
 func (x *Index) crossing() []bool {
-	out := make([]bool, len(x.Units))
-	x.Data.EachFile(func(d *dw.Data) { x.crossingOf(d, out) })
-	return out
+	x.crossOnce.Do(func() {
+		x.crosses = make([]bool, len(x.Units))
+		x.Data.EachFile(func(d *dw.Data) { x.crossingOf(d, x.crosses) })
+	})
+	return x.crosses
 }
 
 // crossingOf is crossing for the units of a file.

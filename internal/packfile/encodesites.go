@@ -40,7 +40,7 @@ func (e *encoder) sites() []byte {
 			prev = 0
 		}
 		r.begin(roots)
-		x := blockEncoder{e: e, base: blk.base(), symbols: blk.marks(), refused: e.w.text(""), bad: e.w.text("")}
+		x := blockEncoder{e: e, base: blk.base(), symbols: blk.marks(e.w), refused: e.w.text(""), bad: e.w.text("")}
 		root := blk.nodes[0].f
 		flags := byte(0)
 		if root.id != roots {
@@ -78,7 +78,7 @@ func (e *encoder) release(b *block, room []Ways) []Ways {
 		room = append(room, Ways{})
 	}
 	for i := range b.nodes {
-		if s := b.nodes[i].s; s != nil && s.held != nil {
+		if s := b.nodes[i].s; s != nil && s.held != (held{}) {
 			s.ways = &room[i]
 			e.w.release(s.held, s.ways)
 		}
@@ -97,10 +97,10 @@ func (b *block) base() uint64 {
 }
 
 // marks returns the symbols of a block's sites by address.
-func (b *block) marks() (out []mark) {
+func (b *block) marks(w *Writer) (out []mark) {
 	for i := range b.nodes {
-		if s := b.nodes[i].s; s != nil && s.symbolName != "" {
-			if m := (mark{s.symbolName, s.addr - s.offset}); !slices.Contains(out, m) {
+		if s := b.nodes[i].s; s != nil && w.strings.all[s.symbol] != "" {
+			if m := (mark{w.strings.all[s.symbol], s.addr - s.offset}); !slices.Contains(out, m) {
 				out = append(out, m)
 			}
 		}
@@ -259,7 +259,7 @@ func (x *blockEncoder) more(blk *block, n *node) (more byte) {
 	}
 	set(s.ways != nil && (!s.inline || !x.plainWays(s)), moreWays)
 	name, off := symbolAt(x.symbols, s.addr)
-	set(name != s.symbolName || off != s.offset, moreSymbol)
+	set(name != x.e.w.strings.all[s.symbol] || off != s.offset, moreSymbol)
 	set(n.result != n.f.result, moreResult)
 	set(s.refused != x.refused || s.bad != x.bad, moreRefused)
 	set(int(s.depth) != blk.around(n), moreDepth)
@@ -320,7 +320,7 @@ func (x *blockEncoder) moreBytes(n *node, more byte, is, sameOut bool) {
 		x.uint(e.text(e.w.strings.all[n.file]))
 	}
 	if more&moreSymbol != 0 {
-		x.uint(e.text(s.symbolName))
+		x.uint(e.text(e.w.strings.all[s.symbol]))
 		x.uint(s.offset)
 	}
 	if more&moreResult != 0 {

@@ -13,6 +13,9 @@ import (
 // heldSize is the size of the pieces of memory that they are in.
 const heldSize = 1 << 16
 
+// held is where held ways are: in which of a writer's pieces, from 1, and where in it. 0 stands for none.
+type held struct{ piece, at uint32 }
+
 // Flags of held ways, and of one of them.
 const (
 	heldKnown = 1 << iota
@@ -22,7 +25,7 @@ const (
 )
 
 // hold packs ways without their values.
-func (w *Writer) hold(x *Ways) []byte {
+func (w *Writer) hold(x *Ways) held {
 	flags := byte(0)
 	if x.Known {
 		flags |= heldKnown
@@ -66,17 +69,19 @@ func (w *Writer) hold(x *Ways) []byte {
 		}
 	}
 	w.key = b
-	if len(w.held)+len(b) > cap(w.held) {
-		w.held = make([]byte, 0, max(heldSize, len(b)))
+	if n := len(w.ways); n == 0 || len(w.ways[n-1])+len(b) > cap(w.ways[n-1]) {
+		w.ways = append(w.ways, make([]byte, 0, max(heldSize, len(b))))
 	}
-	from := len(w.held)
-	w.held = append(w.held, b...)
-	return w.held[from:len(w.held):len(w.held)]
+	n := len(w.ways)
+	piece := &w.ways[n-1]
+	at := len(*piece)
+	*piece = append(*piece, b...)
+	return held{uint32(n), uint32(at)}
 }
 
 // release reads what hold has packed into x, whose memory it uses.
-func (w *Writer) release(held []byte, x *Ways) {
-	b := bin.Reader{D: held}
+func (w *Writer) release(h held, x *Ways) {
+	b := bin.Reader{D: w.ways[h.piece-1], P: int(h.at)}
 	flags := b.U8()
 	text := func() string { return w.strings.all[b.ULEB()] }
 	x.Known, x.Within, x.NoReturn, x.Unknown = flags&heldKnown != 0, flags&heldWithin != 0, int(b.ULEB()), text()

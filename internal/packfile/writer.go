@@ -24,8 +24,8 @@ type Writer struct {
 	tuples  interned[[]int32] // values of parameters
 	chains  interned[chain]
 	key     []byte
-	list    []int32 // memory of valuesOf
-	held    []byte  // see hold
+	list    []int32  // memory of valuesOf
+	ways    [][]byte // see hold
 }
 
 // interned numbers equal things.
@@ -58,14 +58,14 @@ type chain struct {
 type written struct {
 	at, in, of, addr, view, offset uint64
 	fun, tuple, frame, result      int32
-	symbolName                     string
+	symbol                         int32
 	refused, bad                   int32
 	callFile, callLine, chain      int32
 	depth                          int32
 	inline, afterPrologue, local   bool
 	selfOnly                       bool // see Site.selfOnly
 	prologue                       uint64
-	held                           []byte   // see Writer.hold; nil if there are no ways
+	held                           held     // see Writer.hold
 	ways                           *Ways    // while its block is written
 	wayValues                      []*wrote // by way in; nil where they are the site's
 }
@@ -87,7 +87,7 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	w.text("")
 	x := written{
 		at: at, in: s.In, of: s.Of, addr: s.Addr, view: s.View, offset: s.Offset, inline: s.Inline, afterPrologue: s.AfterPrologue, prologue: s.Prologue, local: s.LocalEntry,
-		symbolName: w.own(s.Symbol), refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
+		symbol: w.text(s.Symbol), refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
 		depth: int32(s.Depth), chain: -1,
 	}
 	for i := len(s.Callers) - 1; i >= 0; i-- {
