@@ -124,7 +124,8 @@ func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 		}
 		u, x := &d.units[i], &all[i]
 		x.t, x.err = u.definition(tags, func(name dw.Value) bool { return sel.Match(index.RefOf(u.Unit, name)) })
-		for at := first.Load(); (x.t != nil || x.err != nil) && int64(i) < at && !first.CompareAndSwap(at, int64(i)); at = first.Load() {
+		if x.t != nil || x.err != nil {
+			lower(&first, int64(i))
 		}
 		return nil
 	})
@@ -132,6 +133,13 @@ func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 		return all[n].t, all[n].err
 	}
 	return nil, err
+}
+
+// lower makes a number n if it is greater.
+func lower(x *atomic.Int64, n int64) {
+	for at := x.Load(); n < at && !x.CompareAndSwap(at, n); {
+		at = x.Load()
+	}
 }
 
 // definition finds a type that a unit defines, or returns nil. match compares its name.
