@@ -196,6 +196,9 @@ func (u *Unit) Load() error {
 	return u.loadErr
 }
 
+// Loaded reports whether the abbreviations are there: not before Load, nor after Forget.
+func (u *Unit) Loaded() bool { return u.abbrevs.Load() != nil }
+
 // table returns the abbreviations of a unit that has been loaded.
 func (u *Unit) table() *declarations {
 	if t := u.abbrevs.Load(); t != nil {

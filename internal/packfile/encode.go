@@ -260,6 +260,9 @@ func (e *encoder) blocks() error {
 		}
 	}
 	e.numberFunctions()
+	for _, f := range e.funs {
+		f.edgeOf = nil
+	}
 	return nil
 }
 

@@ -261,6 +261,7 @@ func (w *Writer) Finish(final func(TypeID) TypeID, types func() []byte) ([]byte,
 			return nil, fmt.Errorf("two sites have the entry %#x", a.at)
 		}
 	}
+	w.funs.ids, w.values.ids, w.tuples.ids, w.chains.ids = nil, nil, nil, nil // all are known
 	e := newEncoder(w, final)
 	e.types()
 	if err := e.blocks(); err != nil {
