@@ -124,7 +124,7 @@ func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 		}
 		u, x := &d.units[i], &all[i]
 		if !u.Loaded() {
-			defer u.Unit.Forget() // a search goes through many units
+			defer u.Forget() // a search goes through many units
 		}
 		x.t, x.err = u.definition(tags, func(name dw.Value) bool { return sel.Match(index.RefOf(u.Unit, name)) })
 		if x.t != nil || x.err != nil {
