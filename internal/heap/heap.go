@@ -17,7 +17,7 @@ import (
 // with 50 and 200 with 100, for a tenth less work.
 const (
 	Usual    = 50
-	Coverage = 20  // and not below CoverageFrom
+	Coverage = 20
 	Large    = 100 // once many sites are printed
 
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
@@ -26,9 +26,12 @@ const (
 	first = 300
 )
 
-// CoverageFrom is how much memory coverage may take before its heap is collected: as much as it takes in the end, over a kernel. More
-// than half of all collections were made before.
-const CoverageFrom = 44 << 20
+// For coverage: CoverageFrom is how much memory it may take before its heap is collected, less than it takes in the end, over a kernel. More
+// than half of all collections were made before. CoverageThen is how much it may grow from then on, in percent.
+const (
+	CoverageFrom = 44 << 20
+	CoverageThen = 12
+)
 
 // percent is when the heap is collected after the first time.
 var percent atomic.Int64
