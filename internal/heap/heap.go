@@ -2,13 +2,10 @@
 package heap
 
 import (
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync/atomic"
-	"time"
 )
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
@@ -26,13 +23,6 @@ const (
 	first = 300
 )
 
-// For coverage: CoverageFrom is how much memory it may take before its heap is collected, less than it takes in the end, over a kernel. More
-// than half of all collections were made before. CoverageThen is how much it may grow from then on, in percent.
-const (
-	CoverageFrom = 44 << 20
-	CoverageThen = 12
-)
-
 // percent is when the heap is collected after the first time.
 var percent atomic.Int64
 
@@ -42,27 +32,6 @@ func At(n int) {
 		percent.Store(int64(n))
 		debug.SetGCPercent(n)
 	}
-}
-
-// From is At once the program takes some bytes of memory, of which the heap is the most: until then it is collected to stay below.
-func From(bytes int64, n int) {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		At(n)
-		return
-	}
-	debug.SetMemoryLimit(bytes)
-	debug.SetGCPercent(-1)
-	go func() {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection has left
-		for range time.Tick(5 * time.Millisecond) {
-			// The rest is the runtime's own, and what fits nowhere.
-			if metrics.Read(live); int64(live[0].Value.Uint64())*int64(100+n)/100 > bytes/4*3 {
-				At(n)
-				debug.SetMemoryLimit(math.MaxInt64)
-				return
-			}
-		}
-	}()
 }
 
 // Late lets the heap be collected late for the first time, and then as usual, unless the user has set when.
