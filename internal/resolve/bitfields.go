@@ -80,7 +80,7 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 	switch l.Kind {
 	case loc.KindMemory:
 		size, err := t.ByteSize()
-		if err != nil || !scalar(t) {
+		if err != nil || size > 2 || !scalar(t) { // longer fields are rare, and other numbers in memory are not
 			return m, false, nil //nolint:nilerr // the type is asked for elsewhere
 		}
 		out := slotAt(few[:0], e, size)
