@@ -20,11 +20,13 @@ import (
 
 // fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
 func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err error) {
+	if l.Kind == loc.KindValue {
+		l.Expr = extracted(l.Expr)
+	}
 	if ev.spot.Kind != Inline {
 		return "", nil
 	}
 	if l.Kind == loc.KindValue {
-		l.Expr = extracted(l.Expr)
 		if made, err := ev.madeOfTruth(l.Expr, t); made || err != nil {
 			return "a caller has a truth value in the register, of which only the lowest bit counts", err
 		}

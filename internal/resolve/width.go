@@ -55,18 +55,22 @@ func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) wi
 	if size > 1 && negatesByte(l.Expr) || size == 1 && ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
 		return unclear
 	}
-	if ev.Arch.WordSize == 8 {
-		m := modes{ev: ev}
-		if l.Expr = m.expr(l.Expr, min(max(8*size, 1), 64)); m.unclear {
-			return unclear
-		}
-	}
-	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
+	if ev.Arch.WordSize != 8 {
 		return asWritten
 	}
-	n := narrowing{bits: min(max(8*size, 1), 64), of: ev.registerBits, given: ev.given}
-	l.Expr = n.expr(l.Expr, n.bits)
-	return n.found
+	bits := min(max(8*size, 1), 64)
+	m := modes{ev: ev}
+	l.Expr = m.expr(l.Expr, bits)
+	found := asWritten
+	if movesDown(l.Expr) && !ev.special(expr) {
+		n := narrowing{bits: bits, of: ev.registerBits, given: ev.given}
+		l.Expr = n.expr(l.Expr, bits)
+		found = n.found
+	}
+	if m.unclear {
+		found = unclear
+	}
+	return found
 }
 
 // narrowing narrows an expression.

@@ -550,7 +550,11 @@ func (c *comparer) third(at string, st State, m oracle.Machine, p *oracle.Param,
 	if v, err := m.CFA(); err == nil {
 		cfa = v
 	}
-	got, known, err := st.Delve(p.Expr, base, cfa)
+	expr := p.Expr
+	if m.GNU {
+		expr = oracle.AsMeant(expr)
+	}
+	got, known, err := st.Delve(expr, base, cfa)
 	if !known {
 		c.Totals["expressions that delve does not know"]++
 		return

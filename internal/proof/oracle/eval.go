@@ -126,6 +126,9 @@ func fail(kind error, format string, args ...any) {
 
 // Eval evaluates a location expression (DWARF 5 sections 2.5 and 2.6).
 func (m *Machine) Eval(expr []byte) (Result, error) {
+	if m.GNU {
+		expr = AsMeant(expr)
+	}
 	res, err := m.eval(expr, 0)
 	if err == errAsWritten {
 		own := *m
