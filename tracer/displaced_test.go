@@ -1,15 +1,11 @@
 package tracer_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -190,20 +186,4 @@ func TestDisplaced(t *testing.T) {
 			})
 		}
 	}
-}
-
-// buildGo builds a program of one file.
-func buildGo(t *testing.T, text string) (path string, img *dwarfloc.Image) {
-	t.Helper()
-	dir := t.TempDir()
-	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(testenv.Tool(t, "go"), "build", "-o", path, source)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path, testenv.Open(t, path)
 }

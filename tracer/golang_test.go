@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -86,23 +87,28 @@ func main() {
 }
 `
 
+// buildGo builds a program of one file.
+func buildGo(t *testing.T, text string, options ...string) (path string, img *dwarfloc.Image) {
+	t.Helper()
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testenv.Tool(t, "go"), append(append([]string{"build", "-o", path}, options...), source)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path, testenv.Open(t, path)
+}
+
 // TestGoReturns: returns of Go functions are probed at their return instructions, and the
 // program, whose stack moves meanwhile, goes on.
 func TestGoReturns(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	dir := t.TempDir()
-	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(goSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, options := range [][]string{nil, {"-gcflags=all=-N -l"}, {"-buildmode=pie"}} {
-		path := filepath.Join(dir, fmt.Sprintf("program%d", len(options)))
-		cmd := exec.Command(testenv.Tool(t, "go"), append(append([]string{"build", "-o", path}, options...), source)...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		img := testenv.Open(t, path)
+		path, img := buildGo(t, goSource, options...)
 		p := plans(t, img, "main.deep%return $retval", "main.sign%return len=$retval.len s=$retval.str[0] failed=err.tab",
 			"main.both%return y=$retval.y $retval", "main.fill%return a=$retval.a k=$retval.k", "main.half%return $retval",
 			"main.root%return z size", "main.label n all", "main.nothing%return")

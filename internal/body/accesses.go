@@ -44,57 +44,6 @@ func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
 	return from + uint64(off), ok
 }
 
-// TestedBefore reports whether a branch, from which execution comes to a link-time address in straight code, depends on a comparison that reads a register.
-func (c *Code) TestedBefore(addr, register uint64) bool {
-	if c.graph == nil {
-		return false
-	}
-	n, ok := c.graph.At(addr)
-	if !ok {
-		return false
-	}
-	const far = 4 // instructions from a comparison to its branch
-	found := false
-	b := c.graph.Block(int32(n))
-	for range far {
-		single := c.graph.Paths(b) == 1 // and no branch
-		next := b
-		c.graph.OnlyBehind(b, func(last int32) bool {
-			block := &c.graph.Blocks[c.graph.Block(last)]
-			for at := last; at >= block.First && at > last-far; at-- {
-				reads, w, known := c.arch.Accesses(c.graph.Bytes(at))
-				found = found || known && w == (insn.Writes{}) && reads.Has(register)
-			}
-			next = c.graph.Block(last)
-			single = single && c.graph.Insns[last].Kind != flow.Branch
-			return true
-		})
-		if found || !single || next == b {
-			break
-		}
-		b = next
-	}
-	return found
-}
-
-// StoredNarrow reports whether the code stores fewer bytes to a slot, and never as many as it has.
-func (c *Code) StoredNarrow(m Slot) bool {
-	if c.graph == nil {
-		return false
-	}
-	if c.stored == nil {
-		c.stored = make(map[Slot]int64)
-		for n := range c.graph.Insns {
-			if at, stores, ok := c.arch.Operand(c.graph.Bytes(int32(n))); ok && stores {
-				key := Slot{Base: at.Base, Off: at.Off}
-				c.stored[key] = max(c.stored[key], at.Size)
-			}
-		}
-	}
-	most, stored := c.stored[Slot{Base: m.Base, Off: m.Off}]
-	return stored && most < m.Size
-}
-
 // maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
 const maxPrologue = 512
 
@@ -285,53 +234,52 @@ func (u *Unit) followNear(register, at uint64, f func(s *symbolic.State)) error 
 	if err != nil || arch == nil {
 		return err
 	}
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
-	first := sort.Search(i, func(k int) bool { return rows[k].Addr+near >= at })
-	for k := first; k < i; k++ {
-		if k > first && rows[k].Addr == rows[k-1].Addr || rows[k].End {
-			continue
-		}
-		written := false
-		straight := u.Image.straight(rows[k].Addr, at, func(arch *insn.Arch, _ uint64, code []byte) {
-			w, ok := arch.Writes(code)
-			written = written || !ok || w.Registers.Has(register)
-		})
-		if !straight {
-			continue
-		}
-		if !written {
-			break
-		}
+	from, ok := u.Image.straightBefore(rows, at, near)
+	if !ok {
+		return nil
+	}
+	written := false
+	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) {
+		w, ok := arch.Writes(code)
+		written = written || !ok || w.Registers.Has(register)
+	})
+	if written {
 		s := arch.State()
-		u.Image.straight(rows[k].Addr, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })
+		u.Image.straight(from, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })
 		f(s)
-		break
 	}
 	return nil
 }
 
+// straightBefore returns the first address of some rows, no further than so many bytes before a link-time address, from which code only goes on at the next
+// instruction up to there.
+func (img *Image) straightBefore(rows []dw.Row, at, far uint64) (from uint64, ok bool) {
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
+	first := sort.Search(i, func(k int) bool { return rows[k].Addr+far >= at })
+	for k := first; k < i; k++ {
+		again := k > first && rows[k].Addr == rows[k-1].Addr
+		if !again && !rows[k].End && img.Straight(rows[k].Addr, at) {
+			return rows[k].Addr, true
+		}
+	}
+	return 0, false
+}
+
 // StoredBehind calls f for each instruction in straight code from a link-time address to another that stores memory at a distance from a register, as long as no instruction
-// has changed that, until f returns false.
-func (img *Image) StoredBehind(from, to, base uint64, f func(addr uint64, m Slot) bool) {
-	arch := insn.For(img.Instructions())
+// has changed that.
+func (img *Image) StoredBehind(from, to, base uint64, f func(addr uint64, m Slot)) {
 	sec := img.SectionAt(from)
-	if arch == nil || sec == nil || to <= from {
+	if sec == nil {
 		return
 	}
-	code, err := img.Bytes(from, min(to-from, maxFirst, sec.Addr+sec.Size-from))
-	for at := uint64(0); err == nil && at < uint64(len(code)); {
-		in, ok := arch.Next(code[at:])
-		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
-			return
+	kept := true
+	img.straight(from, min(to, from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) {
+		if m, stores, ok := arch.Operand(code); kept && ok && stores && m.Base == base {
+			f(at, m)
 		}
-		if m, stores, ok := arch.Operand(code[at:]); ok && stores && m.Base == base && !f(from+at, m) {
-			return
-		}
-		if w, ok := arch.Writes(code[at:]); !ok || w.Registers.Has(base) {
-			return
-		}
-		at += uint64(in.Size)
-	}
+		w, ok := arch.Writes(code)
+		kept = kept && ok && !w.Registers.Has(base)
+	})
 }
 
 // LoadedNear returns the memory that the instruction loads which sets a register last before a link-time address, in code that only goes on at the next instruction.
@@ -341,28 +289,22 @@ func (u *Unit) LoadedNear(register, at uint64) (m Slot, ok bool, err error) {
 	if err != nil {
 		return m, false, err
 	}
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at })
-	for k := sort.Search(i, func(k int) bool { return rows[k].Addr+maxFirst/2 >= at }); k < i; k++ {
-		if k > 0 && rows[k].Addr == rows[k-1].Addr || rows[k].End {
-			continue
-		}
-		straight := u.Image.straight(rows[k].Addr, at, func(arch *insn.Arch, _ uint64, code []byte) {
-			w, known := arch.Writes(code)
-			switch {
-			case !known:
-				ok = false
-			case w.Registers.Has(register):
-				var stores bool
-				m, stores, ok = arch.Operand(code)
-				ok = ok && !stores && !arch.Updates(code).Has(register)
-			}
-		})
-		if straight {
-			return m, ok, nil
-		}
-		ok = false
+	from, straight := u.Image.straightBefore(rows, at, maxFirst/2)
+	if !straight {
+		return m, false, nil
 	}
-	return m, false, nil
+	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) {
+		w, known := arch.Writes(code)
+		switch {
+		case !known:
+			ok = false
+		case w.Registers.Has(register):
+			var stores bool
+			m, stores, ok = arch.Operand(code)
+			ok = ok && !stores && !arch.Updates(code).Has(register)
+		}
+	})
+	return m, ok, nil
 }
 
 // Straight reports whether code from one link-time address to another only goes on at the next instruction.

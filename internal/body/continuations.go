@@ -63,22 +63,13 @@ func (c *Code) states(i, first int32) bool {
 // tests reports whether a piece of a body that begins at an instruction does nothing that can be seen, where the body does, goes back to the caller in
 // the same block, and begins with another position than the other pieces: LLVM repeats a comparison where the caller needs its result.
 func (c *Code) tests(i, first int32, in []flow.Way) bool {
-	b := &c.bodies[i]
-	if c.idle(i, first) {
-		for _, w := range in {
-			if x, y := c.rowAt(first), c.rowAt(w.Insn); w.Insn != first && (x == nil || y != nil && c.placeOf(x, first) == c.placeOf(y, w.Insn)) && !c.idle(i, w.Insn) {
-				return false
-			}
-		}
-		for _, r := range b.ranges {
-			for k, ok := c.graph.From(r.Lo); ok && k < int32(len(c.graph.Insns)) && c.graph.Insns[k].Addr < r.Hi; k++ {
-				if b.has(c.owner[k]) && c.acts(k) {
-					return true
-				}
-			}
-		}
+	x := c.rowAt(first)
+	like := func(w flow.Way) bool { // that begins at the same position, and does something
+		y := c.rowAt(w.Insn)
+		return w.Insn != first && (x == nil || y != nil && c.placeOf(x, first) == c.placeOf(y, w.Insn)) && !c.idle(i, w.Insn)
 	}
-	return false
+	return c.idle(i, first) && !slices.ContainsFunc(in, like) &&
+		c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
 }
 
 // idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there.
@@ -127,13 +118,8 @@ func (c *Code) behind(first int32, in []flow.Way, each bool) bool {
 	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) {
 		return false
 	}
-	if each {
-		if first+1 < own.Last && passes(first+1, own.Last) {
-			return false
-		}
-		if first+1 == own.Last {
-			work = append(work, own.Succs...)
-		}
+	if each && passes(first+1, own.Last) {
+		return false
 	}
 	for len(work) > 0 {
 		b := &g.Blocks[work[0]]
@@ -187,14 +173,14 @@ func (c *Code) writtenBy(from int32, reg uint16, such func(at int32) bool) bool 
 	var before func(block, end int32) bool
 	before = func(block, end int32) bool {
 		for at := end - 1; at >= g.Blocks[block].First; at-- {
+			if g.Insns[at].Kind != flow.Plain {
+				continue // it leads elsewhere, or does nothing
+			}
 			code := g.Bytes(at)
 			if in, ok := c.arch.Next(code); ok && in.Call && kept {
 				continue
 			}
 			w, ok := c.arch.Writes(code)
-			if g.Insns[at].Kind != flow.Plain {
-				continue // it leads elsewhere, or does nothing
-			}
 			if !ok || w.Registers&(1<<reg) != 0 {
 				return ok && such(at)
 			}

@@ -39,14 +39,11 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 	if at == block.Last && (len(block.Succs) != 1 || c.bodies[i].has(c.owner[g.Blocks[block.Succs[0]].First])) {
 		return false
 	}
-	for _, r := range c.bodies[i].ranges {
-		for k, ok := g.From(r.Lo); ok && k < int32(len(g.Insns)) && g.Insns[k].Addr < r.Hi; k++ {
-			if s, ok := plain(k); ok && moved[s] && (k < first || k >= at) {
-				return false
-			}
-		}
-	}
-	return slices.ContainsFunc(in, func(w flow.Way) bool {
+	copied := c.hasSuch(i, func(k int32) bool {
+		s, ok := plain(k)
+		return ok && moved[s] && (k < first || k >= at)
+	})
+	return !copied && slices.ContainsFunc(in, func(w flow.Way) bool {
 		b := g.Block(w.Insn)
 		return b != n && g.Repeats(b, n)
 	})

@@ -24,7 +24,7 @@ const (
 	heldBefore
 )
 
-// hold packs ways without their values.
+// hold packs ways without their values, and notes their texts.
 func (w *Writer) hold(x *Ways) held {
 	flags := byte(0)
 	if x.Known {

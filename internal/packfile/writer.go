@@ -107,12 +107,12 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	x.tuple, x.frame, x.result = v.tuple, v.frame, v.result
 	if s.Inline || s.Ways.Known {
 		ways := s.Ways
-		w.wayTexts(&ways)
 		if x.selfOnly = s.selfOnly(); x.selfOnly {
 			ways.In = nil
 		} else {
 			x.wayValues = make([]*wrote, len(ways.In))
 		}
+		x.held = w.hold(&ways)
 		for i := range ways.In {
 			if y := ways.In[i].Values; y != nil {
 				v, err := w.valuesOf(y)
@@ -122,7 +122,6 @@ func (w *Writer) Add(at uint64, s *Site) error {
 				x.wayValues[i] = &v
 			}
 		}
-		x.held = w.hold(&ways)
 	}
 	w.sites = append(w.sites, x)
 	return nil
@@ -135,20 +134,6 @@ func (s *Site) selfOnly() bool {
 	}
 	y := &s.Ways.In[0]
 	return y.Addr == s.Addr && y.View == s.View && y.Probe == s.Addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.Symbol && y.Offset == s.Offset
-}
-
-// wayTexts notes the texts of ways, which are numbered when all are known.
-func (w *Writer) wayTexts(x *Ways) {
-	w.text(x.Unknown)
-	for _, list := range [...][]Way{x.In, x.Out} {
-		for i := range list {
-			w.text(list[i].Symbol)
-			w.text(list[i].Refused)
-			for j := range list[i].Before {
-				w.text(list[i].Before[j].Symbol)
-			}
-		}
-	}
 }
 
 func (w *Writer) text(s string) int32 {

@@ -26,10 +26,8 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	if ev.spot.Kind != Inline {
 		return "", nil
 	}
-	if l.Kind == loc.KindValue {
-		if made, err := ev.madeOfTruth(l.Expr, t); made || err != nil {
-			return "a caller has a truth value in the register, of which only the lowest bit counts", err
-		}
+	if made, err := ev.madeOfTruth(l, t); made || err != nil {
+		return "a caller has a truth value in the register, of which only the lowest bit counts", err
 	}
 	m, ok, err := ev.container(l, t)
 	if !ok || err != nil {
@@ -164,15 +162,8 @@ func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
 
 // placeOfVariable returns where a variable in scope is.
 func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
-	s := ev.spot
-	its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off}
-	if !x.Location.IsBlock() {
-		var err error
-		if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
-			return l, false
-		}
-	}
-	if len(its.Expr) == 0 {
+	its, ok := ev.spot.placed(x)
+	if !ok {
 		return l, false
 	}
 	r, err := ev.Locate(its.Expr, its.Sec, its.Off, &l)
@@ -239,13 +230,13 @@ func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
 }
 
 // madeOfTruth reports whether a number is computed from a register that a truth value of a caller is in, and that may have other bits than the lowest one.
-func (ev *Evaluator) madeOfTruth(e *loc.Expr, t *types.Type) (made bool, err error) {
+func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err error) {
 	size, err := t.ByteSize()
-	if err != nil {
+	if err != nil || l.Kind != loc.KindValue {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
 	var registers []uint64
-	e.Walk(func(n *loc.Expr) {
+	l.Expr.Walk(func(n *loc.Expr) {
 		switch n.Op {
 		case ops.Add, ops.Sub, ops.Mul, ops.Or, ops.Xor, ops.Shl:
 			if size > 1 || n.B.Op == ops.Const {

@@ -556,19 +556,24 @@ func (e *evidence) Placed() (bool, error) {
 // callersPlaces returns where the variables of the functions are that the site is inlined into.
 func (s *Spot) callersPlaces() (out []Chosen, err error) {
 	_, err = s.ofCallers(func(x *Scoped) (bool, error) {
-		its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
-		if !x.Location.IsBlock() {
-			var err error
-			if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
-				return false, nil //nolint:nilerr // the error is reported where that variable is asked for
-			}
-		}
-		if len(its.Expr) > 0 {
+		if its, ok := s.placed(x); ok {
 			out = append(out, its)
 		}
 		return false, nil
 	})
 	return out, err
+}
+
+// placed returns where a variable in scope is. ok is false if it is nowhere, or damaged, which is reported where it is asked for.
+func (s *Spot) placed(x *Scoped) (its Chosen, ok bool) {
+	its = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
+	if !x.Location.IsBlock() {
+		var err error
+		if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
+			return its, false
+		}
+	}
+	return its, len(its.Expr) > 0
 }
 
 func (e *evidence) Midway() (bool, error) {

@@ -130,11 +130,10 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 		at   body.Slot
 	}
 	var stores []store
-	s.U.Img.Code.StoredBehind(s.At.Addr, end, o.Base, func(addr uint64, m body.Slot) bool {
+	s.U.Img.Code.StoredBehind(s.At.Addr, end, o.Base, func(addr uint64, m body.Slot) {
 		if !dw.Covers(ranges, addr) {
 			stores = append(stores, store{addr, m})
 		}
-		return true
 	})
 	if register && len(stores) > 0 {
 		off, ok, err := s.U.Body.Distance(o.Base, l.Expr.K, s.At.Addr)
