@@ -157,6 +157,108 @@ func sum(parts []string) (t uint64) {
 
 func main() { println(sum([]string{"12", "7", "", "x", "345"})) }
 `, "main.parse", 5, []string{"go"}},
+	// What a body loads first is loaded at the end of the path on which it is not there already.
+	{"load on a path", `
+#include <stdlib.h>
+struct stack { int n, room; long *of; };
+__attribute__((noinline)) int leave(struct stack *s, int depth) { while (s->n > depth) s->n--; return s->n < 0 ? -1 : 0; }
+static inline int push(struct stack *s, long x)
+{
+	if (s->n >= s->room) {
+		s->room = s->room > 0 ? s->room + s->room / 2 : 4;
+		long *of = realloc(s->of, s->room * sizeof(long));
+		if (!of)
+			return -1;
+		s->of = of;
+	}
+	s->of[s->n++] = x;
+	return 0;
+}
+__attribute__((noinline)) int enter(struct stack *s, int deeper, long x)
+{
+	int n = s->n;
+	if (n > 3 && x == 5)
+		return 7;
+	if (!deeper && leave(s, n / 2) < 0)
+		return -2;
+	return push(s, x);
+}
+int main(void)
+{
+	struct stack s = { 0 };
+	int r = 0;
+	for (int i = 0; i < 9; i++)
+		r += enter(&s, i % 3, i);
+	return r == 99;
+}
+`, "push", 9, []string{"clang-14 -O2", "clang-14 -Os", "clang-22 -O2", "clang-22 -Os"}},
+	// Of two runs in straight code, GCC moves instructions of the second to where the first begins.
+	{"two lists", `
+#include <stdlib.h>
+#include <stdio.h>
+typedef struct list { struct list *prev, *next; } list_t;
+typedef struct { size_t size; struct { list_t *first, *last; } *buckets; size_t order; list_t list, ordered; } table;
+static inline void list_init(list_t *list) {
+	list->next = list;
+	list->prev = list;
+}
+__attribute__((noipa)) void *get(size_t n) { return malloc(n); }
+__attribute__((noipa)) int table_init(table *h) {
+	size_t i;
+	h->size = 0;
+	h->order = 3;
+	h->buckets = get((1ul << h->order) * 16);
+	if (!h->buckets)
+		return -1;
+	list_init(&h->list);
+	list_init(&h->ordered);
+	for (i = 0; i < ((size_t)1 << h->order); i++)
+		h->buckets[i].first = h->buckets[i].last = &h->list;
+	return 0;
+}
+int main(void) { table t; int r = 0; for (int i = 0; i < 5; i++) r += table_init(&t); printf("%d\n", r); }
+`, "list_init", 10, []string{"gcc-11 -Os", "gcc-12 -Os"}},
+	// A body begins at its caller's first instruction, with an address, and an instruction of the caller's comes before the rest.
+	{"address first", `
+#include <stdio.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <stdbool.h>
+static inline const char *parse(const char *ptr, const char *l, uint32_t *out)
+{
+	const unsigned char *p = (const unsigned char *)ptr, *limit = (const unsigned char *)l;
+	uint32_t b, r;
+	if (p >= limit) return NULL;
+	b = *(p++); r = b & 127; if (b < 128) goto done;
+	if (p >= limit) return NULL;
+	b = *(p++); r |= (b & 127) << 7; if (b < 128) goto done;
+	return NULL;
+done:
+	*out = r;
+	return (const char *)p;
+}
+bool getlen(const char *start, size_t n, size_t *result)
+{
+	uint32_t v = 0;
+	const char *limit = start + n;
+	if (parse(start, limit, &v) != NULL) {
+		*result = v;
+		return true;
+	}
+	return false;
+}
+__attribute__((noinline)) void work(const char *c, size_t n, char *o, size_t len) { __asm__ volatile("" : : "r"(o), "r"(len) : "memory"); }
+__attribute__((noinline)) bool uncompress(const char *c, size_t n, char *o)
+{
+	size_t len;
+	if (!getlen(c, n, &len))
+		return false;
+	work(c, n, o, len);
+	work(c, n, o, len + 1);
+	return true;
+}
+int main(void) { char o[9]; int r = 0; for (int i = 0; i < 4; i++) r += uncompress("\x91\x22xyz", i + 1, o); printf("%d\n", r); }
+`, "getlen", 4, []string{"gcc-11 -O2 -flto", "gcc-12 -O2 -flto"}},
 }
 
 // TestDisplaced counts the hits of programs that compilers have displaced code of bodies in.

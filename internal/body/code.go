@@ -62,6 +62,7 @@ type body struct {
 	ranges []dw.Range
 	start  uint64 // where the debug information says that it begins
 	view   uint64
+	viewed bool // the view is known: the start is that of the body's first marker
 	live   bool // start is known
 	text   text
 	call   callPlace

@@ -136,27 +136,56 @@ func (c *Code) behind(first int32, in []flow.Way, each bool) bool {
 func (c *Code) usesOwn(first int32) bool {
 	r := c.rowAt(first)
 	reads, _, ok := c.arch.Accesses(c.graph.Bytes(first))
-	if r == nil || r.Line == 0 || !ok {
+	if r == nil || r.Line == 0 || !ok || c.copied(first, first+1) {
 		return false
 	}
-	place, shape := c.placeOf(r, first), c.shape(first)
-	at := func(n int32) bool {
-		r := c.rowAt(n)
-		return r != nil && c.placeOf(r, n) == place
+	place := c.placeOf(r, first)
+	// What depends on nothing, as an address does, is the same in all runs, if there is a copy of what is done with it.
+	last := first + 1
+	for end := c.graph.Blocks[c.graph.Block(first)].Last; last < end && c.owner[last] == c.owner[first]; {
+		last++
 	}
-	for n := range int32(len(c.graph.Insns)) {
-		if n != first && c.owner[n] == c.owner[first] && at(n) && c.shape(n) == shape {
-			return false // a copy
-		}
-	}
-	// What depends on nothing, as an address does, is the same in all runs.
+	once := !c.copied(first, last)
 	computed := func(n int32) bool {
-		reads, _, ok := c.arch.Accesses(c.graph.Bytes(n))
-		return ok && reads != 0 && at(n)
+		r := c.rowAt(n)
+		return r != nil && c.placeOf(r, n) == place && (once || c.depends(n))
 	}
 	for reg := uint16(0); reads != 0; reg, reads = reg+1, reads>>1 {
 		if reads&1 != 0 && c.writtenBy(first, reg, computed) {
 			return true
+		}
+	}
+	return false
+}
+
+// depends reports whether an instruction reads registers.
+func (c *Code) depends(n int32) bool {
+	reads, _, ok := c.arch.Accesses(c.graph.Bytes(n))
+	return ok && reads != 0
+}
+
+// copied reports whether a body has copies of instructions, from one to another, elsewhere.
+func (c *Code) copied(first, last int32) bool {
+	type like struct {
+		step
+		depends bool
+	}
+	own := c.owner[first]
+	likes := func(n int32) (like, bool) {
+		s, ok := c.stepAt(n)
+		return like{s, c.depends(n)}, ok && c.owner[n] == own
+	}
+	piece := make(map[like]bool)
+	for n := first; n < last; n++ {
+		if l, ok := likes(n); ok {
+			piece[l] = true
+		}
+	}
+	for n := range int32(len(c.graph.Insns)) {
+		if n < first || n >= last {
+			if l, ok := likes(n); ok && piece[l] {
+				return true
+			}
 		}
 	}
 	return false

@@ -112,7 +112,7 @@ func (c *Code) readBodies(inlined bool) error {
 		if err != nil {
 			return err
 		}
-		b.view = pcs.EntryView
+		b.view, b.viewed = pcs.EntryView, pcs.Viewed
 		if b.ranges, err = u.Extent(&pcs); err != nil {
 			return err
 		}

@@ -90,7 +90,63 @@ func (c *Code) speculated(i, first int32) bool {
 // withoutPreparations drops the marks of pieces of a body that only prepare its next run: LLVM moves a load with which each turn of the
 // caller's loop begins to the end of the turn before, behind the caller's test.
 func (c *Code) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {
-	return slices.DeleteFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) })
+	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
+		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.feeds(i, m.Insn, marks)
+	})
+}
+
+// feeds reports whether a piece of a body that begins at an instruction, at the end of a block, loads what the body needs in the next block, where a run begins in any
+// case: LLVM moves a load of a loop to the ends of the paths to it on which the value is not there already.
+func (c *Code) feeds(i, first int32, marks []flow.Mark) bool {
+	g := c.graph
+	b := &g.Blocks[g.Block(first)]
+	if c.u.GNU() || len(b.Succs) != 1 || g.Paths(b.Succs[0]) < 2 {
+		return false
+	}
+	var made uint64 // registers that the piece writes last
+	piece := make(map[step]bool)
+	for at := b.First; at < b.Last; at++ {
+		k, own := g.Insns[at].Kind, c.bodies[i].has(c.owner[at])
+		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || c.acts(at)) {
+			return false
+		}
+		w, ok := c.arch.Writes(g.Bytes(at))
+		if !ok {
+			return false
+		}
+		if made &^= uint64(w.Registers); own {
+			made |= uint64(w.Registers)
+			if s, ok := c.stepAt(at); ok && k == flow.Plain {
+				piece[s] = true
+			}
+		}
+	}
+	to := &g.Blocks[b.Succs[0]]
+	k, _ := slices.BinarySearchFunc(marks, to.First, func(m flow.Mark, at int32) int { return cmp.Compare(m.Insn, at) })
+	for ; k < len(marks) && marks[k].Insn < to.Last && marks[k].Kind != flow.MarkEnter; k++ {
+		if marks[k].Kind != flow.MarkAway {
+			return false
+		}
+	}
+	if k == len(marks) || marks[k].Insn >= to.Last {
+		return false
+	}
+	uses := false
+	for at := to.First; at < to.Last && !(at > marks[k].Insn && !c.bodies[i].has(c.owner[at])); at++ {
+		own := c.bodies[i].has(c.owner[at])
+		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.acts(at) {
+			return false // a copy
+		}
+		reads, _, ok := c.arch.Accesses(g.Bytes(at))
+		w, known := c.arch.Writes(g.Bytes(at))
+		if !ok || !known {
+			return uses
+		}
+		// What is read and written may be what runs add up, of which the piece can be the first.
+		uses = uses || own && uint64(reads)&made&^uint64(w.Registers) != 0
+		made &^= uint64(w.Registers)
+	}
+	return uses
 }
 
 // prepares reports whether a piece of a body that begins at an instruction, behind a branch of the caller's, does nothing that can be seen

@@ -178,7 +178,7 @@ func (c *Code) latest(own int32, r *dw.Row, edges []int32) int32 {
 		x, best := &c.bodies[b], &c.bodies[own]
 		// SYSCALL_DEFINE declares several functions at one place.
 		same := x.text == best.text && c.u.Recs[x.rec].Root == c.u.Recs[best.rec].Root
-		if same && x.live && x.start == r.Addr && x.view > 0 && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
+		if same && x.live && x.start == r.Addr && x.viewed && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
 			own = b
 		}
 	}

@@ -153,6 +153,7 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 type PCs struct {
 	Low, High, Ranges, Entry Value
 	EntryView                uint64
+	Viewed                   bool // the entry has a view
 }
 
 // Take stores an attribute's value if it says where code is.
@@ -167,7 +168,7 @@ func (a *PCs) Take(name Attr, v Value) {
 	case AttrEntrypc:
 		a.Entry = v
 	case AttrGNUEntryView:
-		a.EntryView = v.U
+		a.EntryView, a.Viewed = v.U, true
 	}
 }
 

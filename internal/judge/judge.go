@@ -118,6 +118,8 @@ type Evidence interface {
 	// Alone reports whether the place is a register that no variable of a caller is in, and that the instruction at the probe writes, or in a function of
 	// whose parameters none has a list.
 	Alone() (bool, error)
+	// Elsewhere reports whether the debug information says that the body is entered, with its first statement, at another place than the probe.
+	Elsewhere() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.

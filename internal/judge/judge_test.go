@@ -13,7 +13,7 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
-	joined, kept, alone, turned                      bool
+	joined, kept, alone, turned, elsewhere           bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -33,6 +33,7 @@ func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
+func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
@@ -63,7 +64,9 @@ func TestRows(t *testing.T) {
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"overtaken", true, views, known{overtaken: true}},
 		{"views: the only note", true, with(views, func(c *candidate) { c.Note = judge.Whole }), known{alone: true}},
-		{"views", false, with(views, func(c *candidate) { c.Note = judge.Whole }), known{}},
+		{"views", false, with(views, func(c *candidate) { c.Note = judge.Whole }), known{elsewhere: true}},
+		{"views: elsewhere", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{elsewhere: true}},
+		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
 		{"views", false, views, known{joined: true}},

@@ -139,6 +139,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// Where GCC threads a jump past the beginning of a body, what it noted there is lost on that path.
+		Name: "views: elsewhere", Because: "the only note of the variable is that of another way into the body", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Note != Whole || c.Place == Held {
+				return false, nil
+			}
+			return e.Elsewhere()
+		},
+	},
+	{
 		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Note != Later {

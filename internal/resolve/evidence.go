@@ -576,6 +576,16 @@ func (s *Spot) placed(x *Scoped) (its Chosen, ok bool) {
 	return its, len(its.Expr) > 0
 }
 
+// Elsewhere looks at where the debug information says that the body is entered, which is at its first statement if that has a view.
+func (e *evidence) Elsewhere() (bool, error) {
+	s := e.s
+	if s.Kind != Inline || !s.PCs.Viewed {
+		return false, nil
+	}
+	start, ok, err := s.U.Start(&s.PCs)
+	return ok && start != s.At.Addr, err
+}
+
 func (e *evidence) Midway() (bool, error) {
 	// Where GCC noted that a body begins, with a view, it begins with its first statement.
 	if e.s.PCs.Entry.Form != 0 && e.s.U.Body.GNU() && e.s.U.Body.Views() {
