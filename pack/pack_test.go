@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/image"
@@ -154,5 +156,39 @@ func TestNamesKept(t *testing.T) {
 	n := testing.AllocsPerRun(10, func() { again, err = img.QualifiedNames(t.Context()) })
 	if err != nil || !slices.IsSorted(again) || len(again) != len(first) || n > 20 {
 		t.Errorf("%v, %d names, %v allocations", err, len(again), n)
+	}
+}
+
+// TestListed: the sites that a selection has looked at are read once, and are those that are read alone; whoever asks again gets others.
+func TestListed(t *testing.T) {
+	var b bytes.Buffer
+	if _, err := pack.Write(t.Context(), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), pack.Options{}, &b); err != nil {
+		t.Fatal(err)
+	}
+	img, err := dwarfloc.FromBytes("p", b.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	for _, inlined := range []bool{false, true} {
+		list, err := inside.List(img, t.Context(), nil, func(s *dwarfloc.Site) (bool, error) { return s.Inlined() == inlined, nil })
+		if err != nil || list.Len() < 5 {
+			t.Fatal(list.Len(), err)
+		}
+		var first, again []*dwarfloc.Site
+		if first, err = list.Sites(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = list.Sites(t.Context()); err != nil || len(first) != list.Len() || len(again) != len(first) {
+			t.Fatal(len(first), len(again), list.Len(), err)
+		}
+		for i, s := range first {
+			if s == again[i] || s.String() != again[i].String() || s.Inlined() != inlined {
+				t.Errorf("site %d: %v, then %v", i, s, again[i])
+			}
+			if diff := cmp.Diff(s.Callers, again[i].Callers); diff != "" {
+				t.Errorf("callers of %v (-first +again):\n%s", s, diff)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/endprobes"
 	"github.com/bpfprologue/bpfprologue/internal/heap"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/listing"
 	"github.com/bpfprologue/bpfprologue/internal/origin"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
@@ -223,6 +224,9 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	}
 	if x.img, err = s.OpenFrom(&from, x.types); err != nil {
 		return nil, err
+	}
+	if inside.AnsweredBy(x.img) == "a pack" {
+		heap.OfPack()
 	}
 	if s.move {
 		x.options.Cost, err = x.costs()

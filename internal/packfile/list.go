@@ -48,8 +48,9 @@ func (f *File) namesOf(of func(s *session, id int, name string) (string, error))
 		return nil, err
 	}
 	var names []string
+	var x textReader
 	for g := range groups(f.parts[partNames].N) {
-		all, err := f.texts(partNames, g)
+		all, err := x.texts(f, partNames, g)
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +108,9 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	}
 	matches := make([]bool, f.parts[partNames].N)
 	few := 0
+	var x textReader
 	for g := range groups(len(matches)) {
-		all, err := f.texts(partNames, g)
+		all, err := x.texts(f, partNames, g)
 		if err != nil {
 			return nil, err
 		}

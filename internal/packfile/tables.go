@@ -14,21 +14,33 @@ import (
 // maxText bounds a text, in bytes: names of C++ can be long.
 const maxText = 1 << 20
 
-// texts reads the texts of a group.
-func (f *File) texts(part, g int) ([]string, error) {
+// textReader reads the texts of one group after the other. Those of a group share their memory, which is not used again.
+type textReader struct {
+	all  []byte
+	last []byte
+	ends [groupSize]int
+	out  [groupSize]string
+}
+
+// texts returns the texts of a group, until it is called again.
+func (x *textReader) texts(f *File, part, g int) ([]string, error) {
 	r, _, err := f.group(part, g)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]string, 0, r.n)
-	var last []byte
-	for range r.n {
-		if last = r.nextText(last); r.Bad {
+	x.all, x.last = x.all[:0], x.last[:0]
+	for i := range r.n {
+		if x.last = r.nextText(x.last); r.Bad {
 			return nil, r.check()
 		}
-		out = append(out, string(last))
+		x.all = append(x.all, x.last...)
+		x.ends[i] = len(x.all)
 	}
-	return out, nil
+	texts, begin := string(x.all), 0
+	for i, end := range x.ends[:r.n] {
+		x.out[i], begin = texts[begin:end], end
+	}
+	return x.out[:r.n], nil
 }
 
 // nextText reads a text after the one before it, whose memory it takes.
@@ -76,7 +88,8 @@ func (f *File) nameOf(name string) (int, error) {
 	if failed != nil || g < 0 {
 		return -1, failed
 	}
-	all, err := f.texts(partNames, g)
+	var x textReader
+	all, err := x.texts(f, partNames, g)
 	if err != nil {
 		return -1, err
 	}
@@ -133,6 +146,7 @@ type session struct {
 	params    map[int]Param
 	tuples    map[int][]Value
 	spare     []*readBlock // see release
+	reading   valueReader
 }
 
 // session returns a session, which its end puts back: a question lists sites first, and then reads them.
@@ -266,7 +280,8 @@ func (s *session) value(i int) (*Value, error) {
 	if v, known := s.values[i]; known {
 		return v, nil
 	}
-	x := valueReader{s: s}
+	x := &s.reading
+	*x = valueReader{s: s}
 	r, err := s.record(partValues, i, func(r *groupReader) {
 		x.groupReader = r
 		x.value(nil)
@@ -335,8 +350,13 @@ func (s *session) tuple(i int) ([]Value, error) {
 type valueReader struct {
 	*groupReader
 	s    *session
-	skip bool // texts are not looked up
+	skip bool // it is passed over: texts are not looked up, and what is read is not kept
 	err  error
+
+	passed struct { // what is read then
+		value Value
+		expr  loc.Expr
+	}
 }
 
 func (x *valueReader) text() string {
@@ -354,7 +374,7 @@ func (x *valueReader) text() string {
 // value reads a value into v, or passes over it if v is nil.
 func (x *valueReader) value(v *Value) {
 	if x.skip = v == nil; x.skip {
-		v = new(Value)
+		v = &x.passed.value
 	}
 	flags := x.U8()
 	v.Absent, v.LowBit, v.Own, v.Entries = flags&valueAbsent != 0, flags&valueLowBit != 0, flags&valueOwn != 0, 1
@@ -426,22 +446,34 @@ func (x *valueReader) location(depth int) (l loc.Location) {
 // caller reads what appendCaller wrote.
 func (x *valueReader) caller(e *loc.Expr, depth int) {
 	k, last := uint64(0), &e.B
-	for i := range x.count(3) {
+	n := x.count(3)
+	for i := range n {
 		apart := x.ULEB()
 		if k += apart; apart == 0 && i > 0 || apart > ops.MaxApart || k > ops.MaxApart || x.Bad {
 			x.Fail()
 			return
 		}
-		arm := &loc.Expr{Op: ops.Arm, K: k, A: x.expr(depth + 1)}
+		to := x.expr(depth + 1)
+		arm := x.newExpr()
+		*arm = loc.Expr{Op: ops.Arm, K: k, A: to}
 		*last, last = arm, &arm.B
 	}
-	if e.A = x.expr(depth + 1); e.B == nil {
+	if e.A = x.expr(depth + 1); n == 0 {
 		x.Fail()
 	}
 }
 
+// newExpr returns memory for an expression, which is always the same if nothing is kept.
+func (x *valueReader) newExpr() *loc.Expr {
+	if x.skip {
+		return &x.passed.expr
+	}
+	return new(loc.Expr)
+}
+
 func (x *valueReader) expr(depth int) *loc.Expr {
-	e := &loc.Expr{Op: loc.Op(x.U8())}
+	e := x.newExpr()
+	*e = loc.Expr{Op: loc.Op(x.U8())}
 	if depth > maxExpr || e.Op >= ops.Arm || x.Bad {
 		x.Fail()
 		return e

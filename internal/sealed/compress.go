@@ -11,7 +11,7 @@ import (
 )
 
 // Pages are zstd frames (RFC 8878) without a checksum of their own, or as they are if that is not shorter. So a page that has
-// all of its bytes is not compressed.
+// all of its bytes is not compressed, and is used where it is.
 
 // packers has encoders. One takes 34 MB, and is forgotten when nothing has been written for a while.
 var packers = sync.Pool{New: func() any {
@@ -79,12 +79,8 @@ func (r *room) take(n int) []byte {
 	return page
 }
 
-// decompress fills a page, which may be overrun.
+// decompress fills a page, which may be overrun, from one that is compressed.
 func decompress(to, page []byte) error {
-	if len(page) == len(to) {
-		copy(to, page)
-		return nil
-	}
 	d, err := unpacker().DecodeAll(page, to[:0])
 	switch {
 	case err != nil:

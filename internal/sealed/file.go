@@ -193,9 +193,12 @@ func (f *File) page(p int) ([]byte, error) {
 	if Sum(stored) != f.sumOf(p) {
 		return nil, f.Errorf(at, "the checksum of %d bytes is wrong", len(stored))
 	}
-	page := f.room.take(min(PageSize, f.size-HeaderSize-p*PageSize))
-	if err := decompress(page, stored); err != nil {
-		return nil, f.Errorf(at, "%v", err)
+	page := stored
+	if size := min(PageSize, f.size-HeaderSize-p*PageSize); len(stored) != size {
+		page = f.room.take(size)
+		if err := decompress(page, stored); err != nil {
+			return nil, f.Errorf(at, "%v", err)
+		}
 	}
 	f.decoded[p].Store(&page)
 	return page, nil

@@ -117,3 +117,25 @@ func FuzzSection(f *testing.F) {
 		}
 	})
 }
+
+// TestInPlace: a page that is not compressed is used where it is.
+func TestInPlace(t *testing.T) {
+	k := kinds()[0]
+	r := rand.New(rand.NewPCG(3, 4))
+	noise := make([]byte, sealed.PageSize)
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	d := k.Assemble(nil, []sealed.Data{{Bytes: noise}, {}, {}})
+	f, err := k.Open(d, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := f.Bytes(sealed.HeaderSize, sealed.HeaderSize+len(noise))
+	if err != nil || !bytes.Equal(b, noise) {
+		t.Fatal(err)
+	}
+	if at := bytes.Index(d, noise); at < 0 || &b[0] != &d[at] {
+		t.Error("it was copied")
+	}
+}
