@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,8 +115,11 @@ func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
 	case x.Evidence == answers.ByNote:
 		s.Kind, a.around = SiteInstruction, img.around(x.Addr)
 	}
-	for i := range x.Callers {
-		s.Callers = append(s.Callers, Caller(x.Callers[i]))
+	if len(x.Callers) > 0 {
+		s.Callers = make([]Caller, len(x.Callers))
+	}
+	for i := range s.Callers {
+		s.Callers[i] = Caller(x.Callers[i])
 	}
 	if sec := img.file.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
@@ -209,15 +213,24 @@ func (img answered) list(ctx context.Context, m Matcher, keep func(s *Site) (boo
 	return img.listed(ctx, numbers, keep)
 }
 
+// fewListed are so few sites that a list keeps those that it has looked at: whoever asks for a few wants them next.
+const fewListed = 2048
+
 // listed returns the list of the sites with some numbers that keep, if it is not nil, accepts.
 func (img answered) listed(ctx context.Context, numbers []uint64, keep func(s *Site) (bool, error)) (*SiteList, error) {
-	l := &answeredList{img, numbers}
+	l := &answeredList{img: img, numbers: numbers}
 	if keep == nil {
 		return &SiteList{l}, nil
 	}
 	kept := make([]bool, len(l.numbers))
+	var made []*Site
+	if len(l.numbers) <= fewListed {
+		made = make([]*Site, len(l.numbers))
+	}
 	err := img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
-		kept[i], err = keep(s)
+		if kept[i], err = keep(s); kept[i] && made != nil {
+			made[i], err = s.keptCopy()
+		}
 		return err
 	})
 	if err != nil {
@@ -231,6 +244,10 @@ func (img answered) listed(ctx context.Context, numbers []uint64, keep func(s *S
 		}
 	}
 	l.numbers = l.numbers[:n]
+	if made != nil {
+		made = slices.DeleteFunc(made, func(s *Site) bool { return s == nil })
+		l.made.Store(&made)
+	}
 	return &SiteList{l}, nil
 }
 
@@ -238,17 +255,19 @@ func (img answered) listed(ctx context.Context, numbers []uint64, keep func(s *S
 type answeredList struct {
 	img     answered
 	numbers []uint64
+	made    atomic.Pointer[[]*Site] // or nil: the sites, for who asks for them first
 }
 
 func (l *answeredList) len() int { return len(l.numbers) }
 
 func (l *answeredList) sites(ctx context.Context) ([]*Site, error) {
+	if made := l.made.Swap(nil); made != nil {
+		return *made, l.img.Changed()
+	}
 	out := make([]*Site, len(l.numbers))
-	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) error {
-		c := *s
-		c.reused = false
-		out[i] = &c
-		return nil
+	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
+		out[i], err = s.keptCopy()
+		return err
 	})
 	return out, err
 }

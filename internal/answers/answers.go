@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -58,7 +59,7 @@ type Site struct {
 
 	CallFile string
 	CallLine int
-	Callers  []Caller // innermost first
+	Callers  []packfile.Caller // innermost first; they must not be changed
 
 	In, Of uint64 // identify the function with the code, and that of the body
 	Depth  int    // how many bodies of the same function enclose it
@@ -80,13 +81,6 @@ type Site struct {
 	// Inside reports whether an address is one of the function's code, and what is wrong with a probe there, or "". It is nil where nothing is
 	// known but the site itself.
 	Inside func(addr uint64) (wrong string, is bool)
-}
-
-// Caller is a function that a site is inlined into.
-type Caller struct {
-	Function, Qualified string
-	CallFile            string
-	CallLine            int
 }
 
 // Place is where values are asked for: at a site, or at one of its ways.

@@ -126,7 +126,7 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		Inline: x.Inline, Number: number, Addr: x.Addr, View: x.View,
 		Function: f.Name, Qualified: f.Qualified, DeclFile: f.DeclFile, DeclLine: f.DeclLine,
 		Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
-		CallFile: x.CallFile, CallLine: x.CallLine, In: x.In, Of: x.Of, Depth: x.Depth,
+		CallFile: x.CallFile, CallLine: x.CallLine, Callers: x.Callers, In: x.In, Of: x.Of, Depth: x.Depth,
 		Start: x.Addr, Values: packValues{t, x}, Looked: t.file.Facts().Kernel, Refused: x.Refused, Problem: x.BadInstruction,
 	}
 	if x.Inline {
@@ -136,9 +136,6 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		for i := range x.Ways.In {
 			s.Leaves = append(s.Leaves, body.Leave{Addr: x.Ways.In[i].Addr, Jumps: x.Ways.In[i].Again})
 		}
-	}
-	for i := range x.Callers {
-		s.Callers = append(s.Callers, Caller(x.Callers[i]))
 	}
 	if !x.Ways.Known && x.Inline {
 		s.Ways = body.Ways{In: []body.Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}
@@ -158,7 +155,11 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 	return s
 }
 
-func packWays(ways []packfile.Way) (out []body.Way) {
+func packWays(ways []packfile.Way) []body.Way {
+	if len(ways) == 0 {
+		return nil
+	}
+	out := make([]body.Way, 0, len(ways))
 	for i := range ways {
 		x := &ways[i]
 		w := body.Way{Addr: x.Addr, View: x.View, Probe: x.Probe, Again: x.Again}

@@ -195,9 +195,9 @@ func (x *function) inlined() ([]readEdge, error) {
 
 func unzigzag(u uint64) int { return int(u>>1) ^ -int(u&1) }
 
-// describe returns a function as callers have it.
-func (s *session) describe(id int) (*Function, error) {
-	if x, known := s.whole[id]; known {
+// about returns what names a function and where it is declared, without its parameters: nothing else is told of callers.
+func (s *session) about(id int) (*Function, error) {
+	if x, known := s.abouts[id]; known {
 		return x, nil
 	}
 	x, err := s.function(id)
@@ -218,6 +218,24 @@ func (s *session) describe(id int) (*Function, error) {
 			return nil, err
 		}
 	}
+	s.abouts[id] = out
+	return out, nil
+}
+
+// describe returns a function as sites have it.
+func (s *session) describe(id int) (*Function, error) {
+	if x, known := s.whole[id]; known {
+		return x, nil
+	}
+	x, err := s.function(id)
+	if err != nil {
+		return nil, err
+	}
+	about, err := s.about(id)
+	if err != nil {
+		return nil, err
+	}
+	out := *about
 	r := x.reader(x.list)
 	if x.sig >= 0 {
 		if r, err = s.listRecord(partSigs, int(x.sig)); err != nil {
@@ -228,15 +246,16 @@ func (s *session) describe(id int) (*Function, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	for _, n := range list {
-		p, err := s.param(n)
-		if err != nil {
+	if len(list) > 0 {
+		out.Params = make([]Param, len(list))
+	}
+	for i, n := range list {
+		if out.Params[i], err = s.param(n); err != nil {
 			return nil, err
 		}
-		out.Params = append(out.Params, p)
 	}
-	s.whole[id] = out
-	return out, nil
+	s.whole[id] = &out
+	return &out, nil
 }
 
 // blocksOf returns blocks among which are all that have sites of a function.

@@ -124,7 +124,7 @@ func (m *materializer) file(n *readNode) (string, error) {
 	if n.file != noText {
 		return m.s.textOf(n.file)
 	}
-	p, err := m.s.describe(int(m.b.nodes[n.parent].fun))
+	p, err := m.s.about(int(m.b.nodes[n.parent].fun))
 	if err != nil {
 		return "", err
 	}
@@ -137,23 +137,22 @@ func (m *materializer) callers(at int32) ([]Caller, error) {
 		return c, nil
 	}
 	n := &m.b.nodes[at]
-	f, err := m.s.describe(int(n.fun))
+	f, err := m.s.about(int(n.fun))
 	if err != nil {
 		return nil, err
 	}
 	c := Caller{Function: f.Name, Qualified: f.Qualified}
-	out := []Caller{c}
+	var around []Caller
 	if n.parent >= 0 {
-		out[0].CallLine = int(n.line)
-		if out[0].CallFile, err = m.file(n); err != nil {
+		c.CallLine = int(n.line)
+		if c.CallFile, err = m.file(n); err != nil {
 			return nil, err
 		}
-		around, err := m.callers(n.parent)
-		if err != nil {
+		if around, err = m.callers(n.parent); err != nil {
 			return nil, err
 		}
-		out = append(out, around...)
 	}
+	out := append(append(make([]Caller, 0, 1+len(around)), c), around...)
 	if m.length += len(out); m.length > maxCallers {
 		return nil, m.s.f.own.Errorf(m.s.f.parts[partBlocks].From, "the sites of block %d have more than %d callers", m.in, maxCallers)
 	}

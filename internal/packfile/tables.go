@@ -141,6 +141,7 @@ type session struct {
 	functions *functions
 	names     []uint32 // of functions
 	text      map[uint32]string
+	abouts    map[int]*Function // without their parameters
 	whole     map[int]*Function
 	values    map[int]*Value
 	params    map[int]Param
@@ -169,18 +170,19 @@ func (f *File) session() (*session, error) {
 		return s, nil
 	}
 	return &session{
-		f: f, functions: cache, names: names, text: make(map[uint32]string), whole: make(map[int]*Function), values: make(map[int]*Value),
+		f: f, functions: cache, names: names, text: make(map[uint32]string), abouts: make(map[int]*Function), whole: make(map[int]*Function), values: make(map[int]*Value),
 		params: make(map[int]Param), tuples: make(map[int][]Value),
 	}, nil
 }
 
-// maxKept is how many groups of functions may be kept from one question to the next, which are some 1.5 KB each; and how many
-// times groupSize texts and values a session that is put back may have.
-const maxKept = 1024
+// maxKept is how many times groupSize texts and values a session that is put back may have, and maxKeptFunctions how many groups of
+// functions may be kept from one question to the next, which are some 1.1 KB each: those of kmalloc, which is inlined into 1,600 functions
+// of a kernel, are 2,200.
+const maxKept, maxKeptFunctions = 1024, 2560
 
 func (s *session) end() {
 	s.spare = nil
-	if s.functions.count.Load() > maxKept {
+	if s.functions.count.Load() > maxKeptFunctions {
 		s.f.cache.CompareAndSwap(s.functions, nil)
 	}
 	s.functions = nil
