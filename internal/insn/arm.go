@@ -1,7 +1,9 @@
 package insn
 
+import "sync"
+
 // arm is A32, the instructions of four bytes. Thumb is not decoded.
-var arm = fromTables(&Arch{Fixed: 4}, armForms.next, armOperations)
+var arm = sync.OnceValue(func() *Arch { return fromTables(&Arch{Fixed: 4}, armForms.next, armOperations) })
 
 // Distances are from the instruction's address and eight. BLX has a bit for half a word.
 var (

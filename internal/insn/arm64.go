@@ -1,7 +1,9 @@
 package insn
 
+import "sync"
+
 // arm64: the frame pointer is x29.
-var arm64 = fromTables(&Arch{Fixed: 4}, arm64Forms.next, arm64Operations)
+var arm64 = sync.OnceValue(func() *Arch { return fromTables(&Arch{Fixed: 4}, arm64Forms.next, arm64Operations) })
 
 // The distances of branches, in words.
 var (

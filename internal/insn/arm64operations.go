@@ -3,6 +3,7 @@ package insn
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,7 +42,7 @@ type arm64Row struct {
 
 // arm64Rows follows the encoding groups of the Arm ARM, C4.1. Without bits in its effect, bit 31 of an instruction says whether it is about 64
 // or 32.
-var arm64Rows = append([]arm64Row{
+var arm64Rows = []arm64Row{
 	{mask: 0x9f000000, value: 0x10000000, name: "adr", args: "dp", does: effect{verb: addresses, bits: 64}},
 	{mask: 0x9f000000, value: 0x90000000, name: "adrp", args: "dP", does: effect{verb: addresses, bits: 64}},
 	{mask: 0x7fffffe0, value: 0x110003e0, name: "mov", args: "DN", does: effect{verb: moves}},
@@ -160,7 +161,7 @@ var arm64Rows = append([]arm64Row{
 	{mask: 0x5f203c00, value: 0x1e202000, name: "fcmp", args: "qq", does: effect{verb: nothing, flags: flagged}},
 	{mask: 0x5f200c00, value: 0x1e200400, name: "fccmp", args: "qq", does: effect{verb: nothing, flags: flagged}},
 	{mask: 0x1e000000, value: 0x1e000000, name: "float", args: "qq", does: effect{verb: computes, flags: elsewhere}, tell: 0xffe0fc00},
-}, arm64Accesses()...)
+}
 
 // arm64Accesses returns the loads and stores of one register, or of two, in all forms of their addresses.
 func arm64Accesses() (out []arm64Row) {
@@ -225,20 +226,27 @@ func arm64Accesses() (out []arm64Row) {
 
 var arm64Key = piece{at: 21, bits: 11}
 
-// arm64By is made when an operation is asked for: most processes ask for none.
-var arm64By = sync.OnceValue(func() [][]uint16 {
-	return byKey(arm64Key, len(arm64Rows), func(i int) (mask, value uint64) {
-		return uint64(arm64Rows[i].mask), uint64(arm64Rows[i].value)
-	})
+// arm64Table has all rows, and their numbers by the key.
+type arm64Table struct {
+	rows []arm64Row
+	by   [][]uint16
+}
+
+// arm64All is made when an operation is asked for: most processes ask for none.
+var arm64All = sync.OnceValue(func() *arm64Table {
+	rows := slices.Concat(arm64Rows, arm64Accesses())
+	return &arm64Table{rows, byKey(arm64Key, len(rows), func(i int) (mask, value uint64) {
+		return uint64(rows[i].mask), uint64(rows[i].value)
+	})}
 })
 
 func decodeARM64(code []byte, op *operation) (ok bool) {
 	if len(code) < 4 {
 		return false
 	}
-	word := binary.LittleEndian.Uint32(code)
-	for _, i := range arm64By()[word>>arm64Key.at] {
-		if r := &arm64Rows[i]; word&r.mask == r.value {
+	word, all := binary.LittleEndian.Uint32(code), arm64All()
+	for _, i := range all.by[word>>arm64Key.at] {
+		if r := &all.rows[i]; word&r.mask == r.value {
 			arm64Word(word).operation(r, op)
 			return true
 		}

@@ -16,7 +16,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(code), uint64(0x401000))
 	}
 	f.Fuzz(func(t *testing.T, code []byte, addr uint64) {
-		for name, a := range all {
+		for name, made := range all {
+			a := made()
 			in, ok := a.Next(code)
 			if ok && (in.Size <= 0 || in.Size > len(code) || in.Size > 15) {
 				t.Fatalf("%s: % x: %d bytes", name, code, in.Size)

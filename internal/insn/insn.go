@@ -65,7 +65,8 @@ type Arch struct {
 	Leads func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value
 }
 
-var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386": i386, "loong64": loong64, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
+// all make the architectures when one is asked for: most processes ask for one, and many for none.
+var all = map[string]func() *Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386": i386, "loong64": loong64, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
 
 // Word returns the first four bytes of code as a number in the order of the architecture's
 // instructions, as patterns have it. What is missing is 0.
@@ -85,7 +86,12 @@ func (a *Arch) State() *symbolic.State { return symbolic.NewState(a.Begin(), a.F
 func (a *Arch) Begin() *symbolic.Trace { return symbolic.New(a.frame, a.bits) }
 
 // For returns the instructions of the architecture with a name, or nil.
-func For(arch string) *Arch { return all[arch] }
+func For(arch string) *Arch {
+	if made := all[arch]; made != nil {
+		return made()
+	}
+	return nil
+}
 
 // Insn is one instruction: its size, what it is, and where execution may continue after
 // it. After a return it continues nowhere.

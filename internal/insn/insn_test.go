@@ -46,7 +46,7 @@ func TestSizes(t *testing.T) {
 		"6271fe486f4c2401":     8,  // vmovdqu64 0x40(%rsp), %zmm9
 		"62f36d4825d996":       7,  // vpternlogd $0x96, %zmm1, %zmm2, %zmm3
 	} {
-		if in, ok := amd64.Next(dwarftest.Hex(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
+		if in, ok := amd64().Next(dwarftest.Hex(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
 			t.Errorf("%s has %d bytes (%v), want %d", code, in.Size, ok, want)
 		}
 	}
@@ -75,12 +75,12 @@ func TestX86(t *testing.T) {
 		"488d0df9ffffff":   {Size: 7, Onward: true},                             // lea -7(%rip), %rcx
 		"f00fb115f8ffffff": {Size: 8, Onward: true},                             // lock cmpxchg %edx, -8(%rip)
 	} {
-		if in, ok := amd64.Next(dwarftest.Hex(t, code)); in != want || !ok {
+		if in, ok := amd64().Next(dwarftest.Hex(t, code)); in != want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
 		}
 	}
 	for _, code := range []string{"06", "0f", ""} { // push %es, which 64 bits do not have; cut short
-		if in, ok := amd64.Next(dwarftest.Hex(t, code)); ok {
+		if in, ok := amd64().Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%q: %+v, want it not known", code, in)
 		}
 	}
@@ -109,7 +109,7 @@ func TestI386(t *testing.T) {
 		"0f84f2ffffff":   {Size: 6, Onward: true, Branches: true, Target: -8}, // je .-8
 	} {
 		code += "9090909090909090"
-		if in, ok := i386.Next(dwarftest.Hex(t, code)); in != want || !ok {
+		if in, ok := i386().Next(dwarftest.Hex(t, code)); in != want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestARM64(t *testing.T) {
 		{"e0e31825", "ptrue p0.b", Insn{Onward: true}},
 	} {
 		tt.want.Size = 4
-		if in, ok := arm64.Next(dwarftest.Hex(t, tt.code)); in != tt.want || !ok {
+		if in, ok := arm64().Next(dwarftest.Hex(t, tt.code)); in != tt.want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", tt.text, in, ok, tt.want)
 		}
 	}
@@ -168,7 +168,7 @@ func TestARM64(t *testing.T) {
 		"1f000055": "retaasppc .",
 		"feffff":   "cut short",
 	} {
-		if in, ok := arm64.Next(dwarftest.Hex(t, code)); ok {
+		if in, ok := arm64().Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %+v, want it not known", text, in)
 		}
 	}
@@ -246,7 +246,7 @@ func TestStoredLast(t *testing.T) {
 		{"after what is not known", "0f 05" + store, sp8, -1},                       // syscall
 	} {
 		code := dwarftest.Hex(t, strings.ReplaceAll(tt.code, " ", ""))
-		d := amd64.Slots
+		d := amd64().Slots
 		at, ok := d.storedLast(code, tt.m)
 		if !ok {
 			at = -1
@@ -263,7 +263,7 @@ func TestStoredLast(t *testing.T) {
 // TestCutShort: x86asm panics on a VEX prefix without an opcode.
 func TestCutShort(t *testing.T) {
 	for _, code := range []string{"c530", "c5", "c4e2", "c4e279", "62f1fd", "62f1fd48", "6666c5f8"} {
-		if in, ok := amd64.Next(dwarftest.Hex(t, code)); ok {
+		if in, ok := amd64().Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %+v", code, in)
 		}
 	}
@@ -314,7 +314,7 @@ func TestStoredLater(t *testing.T) {
 		{code(frame), code(other), false},
 		{code(frame), nil, false},
 	} {
-		if got := amd64.StoredLater(x.before, x.after, slot); got != x.want {
+		if got := amd64().StoredLater(x.before, x.after, slot); got != x.want {
 			t.Errorf("%d: %v, want %v", i, got, x.want)
 		}
 	}

@@ -1,9 +1,12 @@
 package insn
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // loong64: the frame pointer is fp.
-var loong64 = fromTables(&Arch{Fixed: 4, Pair: pairLoong}, loongForms.next, loongOperations)
+var loong64 = sync.OnceValue(func() *Arch { return fromTables(&Arch{Fixed: 4, Pair: pairLoong}, loongForms.next, loongOperations) })
 
 // The distances of branches, in instructions (volume 1, section 2.2.4). The upper bits of the longer ones are in the
 // lowest bits of the word.

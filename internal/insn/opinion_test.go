@@ -144,8 +144,8 @@ func TestSecondOpinion(t *testing.T) {
 		files []string
 		of    func(code []byte) opinion
 	}{
-		{amd64, "amd64", []string{self, "/lib/x86_64-linux-gnu/libc.so.6"}, opinionX86},
-		{arm64, "arm64", arm64Kernel, opinionARM64},
+		{amd64(), "amd64", []string{self, "/lib/x86_64-linux-gnu/libc.so.6"}, opinionX86},
+		{arm64(), "arm64", arm64Kernel, opinionARM64},
 	} {
 		for _, path := range tt.files {
 			f, err := elf.Open(path)

@@ -1,9 +1,12 @@
 package insn
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // ppc64el: GCC's frame pointer, in functions that need one, is r31 (64-Bit ELF V2 ABI, section 2.2.2).
-var ppc64el = fromTables(&Arch{Fixed: 4}, ppc64Forms.next, ppc64Operations)
+var ppc64el = sync.OnceValue(func() *Arch { return fromTables(&Arch{Fixed: 4}, ppc64Forms.next, ppc64Operations) })
 
 // wordPPC64: instructions have four bytes, but prefixed ones have eight (Power ISA 3.1, section 1.6.3).
 func wordPPC64(code []byte) (word uint64, size int, ok bool) {

@@ -1,9 +1,12 @@
 package insn
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // riscv64: the frame pointer is s0.
-var riscv64 = fromTables(&Arch{Step: 2, Pair: pairRISCV}, riscvForms.next, riscvOperations)
+var riscv64 = sync.OnceValue(func() *Arch { return fromTables(&Arch{Step: 2, Pair: pairRISCV}, riscvForms.next, riscvOperations) })
 
 // wordRISCV: the lowest bits say how long an instruction is (RISC-V ISA manual, volume I, section 1.5).
 // None is known that is longer than four bytes.

@@ -1,7 +1,9 @@
 package insn
 
+import "sync"
+
 // s390x: the frame pointer, in functions that need one, is r11 (ELF Application Binary Interface, s390x Supplement 1.6, section 1.2.1).
-var s390x = fromTables(&Arch{Step: 2, BigEndian: true}, s390Forms.next, s390Operations)
+var s390x = sync.OnceValue(func() *Arch { return fromTables(&Arch{Step: 2, BigEndian: true}, s390Forms.next, s390Operations) })
 
 // wordS390: the first two bits say how long an instruction is (z/Architecture Principles of Operation,
 // chapter 5, "Instruction formats"). A word is six bytes, of which those after the instruction are 0.

@@ -76,24 +76,24 @@ func TestForms(t *testing.T) {
 // TestPair: calls of riscv64 and loong64 in two instructions.
 func TestPair(t *testing.T) {
 	auipc, jalr := dwarftest.Hex(t, "97000100"), dwarftest.Hex(t, "e7800080") // auipc ra, 0x10; jalr -2048(ra)
-	if to, ok := riscv64.Pair(auipc, jalr); !ok || to != 0x10000-2048 {
+	if to, ok := riscv64().Pair(auipc, jalr); !ok || to != 0x10000-2048 {
 		t.Errorf("%#x, %v", to, ok)
 	}
-	if to, ok := riscv64.Pair(jalr, jalr); ok {
+	if to, ok := riscv64().Pair(jalr, jalr); ok {
 		t.Errorf("not after auipc: %#x", to)
 	}
 	var after []int
 	// pcaddu18i $ra, 1; jirl $ra, $ra, -4. pcaddu18i $ra, -1; jirl $ra, $ra, 8
-	if to, ok := loong64.Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "21fcff4f")); !ok || to != 1<<18-4 {
+	if to, ok := loong64().Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "21fcff4f")); !ok || to != 1<<18-4 {
 		t.Errorf("%#x, %v", to, ok)
 	}
-	if to, ok := loong64.Pair(dwarftest.Hex(t, "e1ffff1f"), dwarftest.Hex(t, "2108004c")); !ok || to != 8-1<<18 {
+	if to, ok := loong64().Pair(dwarftest.Hex(t, "e1ffff1f"), dwarftest.Hex(t, "2108004c")); !ok || to != 8-1<<18 {
 		t.Errorf("%#x, %v", to, ok)
 	}
-	if to, ok := loong64.Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "8101004c")); ok {
+	if to, ok := loong64().Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "8101004c")); ok {
 		t.Errorf("an instruction pair of two registers leads to %#x", to)
 	}
-	riscv64.Results.Calls(append(auipc, jalr...), 0x1000, func(at int, to uint64) {
+	riscv64().Results.Calls(append(auipc, jalr...), 0x1000, func(at int, to uint64) {
 		if after = append(after, at); to != 0x1000+0x10000-2048 {
 			t.Errorf("a call of %#x", to)
 		}

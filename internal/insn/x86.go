@@ -19,19 +19,19 @@ type x86 struct {
 
 // amd64: System V ABI, AMD64 Architecture Processor Supplement, figures 3.36 (numbers) and 3.4: functions do not preserve RAX, RDX, RCX, RSI,
 // RDI and R8 to R11, and RAX and RDX have results. RBP is the frame pointer.
-var amd64 = func() *Arch {
+var amd64 = sync.OnceValue(func() *Arch {
 	m := &x86{bits: 64, numbers: [16]int8{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}}
 	a := m.arch(&operations{stack: 7, pointer: 6, lost: 0xf37, results: 0x003})
 	a.Global = m.global
 	return a
-}()
+})
 
 // i386: System V ABI, Intel386 Architecture Processor Supplement 1.1, tables 2.14 (numbers) and 2.3: functions do not preserve EAX, ECX and EDX, and
 // EAX and EDX have results. EBP is the frame pointer.
-var i386 = func() *Arch {
+var i386 = sync.OnceValue(func() *Arch {
 	m := &x86{narrow: true, bits: 32, numbers: [16]int8{0, 1, 2, 3, 4, 5, 6, 7}}
 	return m.arch(&operations{stack: 4, pointer: 5, lost: 0x07, results: 0x05})
-}()
+})
 
 func (m *x86) arch(o *operations) *Arch {
 	o.decode, o.bits, o.frame, o.condition, o.leads = m.operation, m.bits, 1<<o.stack|1<<o.pointer, m.condition, m.leads
