@@ -161,6 +161,74 @@ __attribute__((noinline)) int solver::count(const literal *c, int n) const
 }
 int main() { solver s; literal c[] = {{2}, {3}, {5}, {22 & 15}}; return s.count(c, 4) == 99; }
 `, "cc", "truth::truth v", []string{"g++-12 -O2", "g++-12 -Os", "g++-11 -O2"}, "~"},
+	{"a member that is stored nowhere", `
+#include <stdio.h>
+typedef struct { char text[12]; int key; } item;
+static volatile long sink;
+static inline int pick(item i, int at) { return i.text[at & 7] + i.key; }
+__attribute__((noinline)) void take(int k) { item i = {"hello", k}; sink += pick(i, k); }
+int main(void) { for (int k = 1; k < 5; k++) take(k); return sink == 99; }
+`, "c", "pick i", []string{"clang-14 -O2", "clang-22 -O2"}, "~"},
+	{"members that are stored behind the body", `
+typedef struct { int a, b; int list[4]; } box;
+static volatile long sink;
+static inline int use(const box *p, int i) { return p->list[i & 3] + p->b; }
+static inline int turn(box t, int i) { t.list[i & 3]++; return t.list[(i + 1) & 3] + t.b + t.list[i & 3]; }
+__attribute__((noinline)) void frame(int k) { box t = {1, k, {k, k + 1, 7, 9}}; sink += use(&t, k); sink += turn(t, k); }
+int main(void) { for (int k = 1; k < 5; k++) frame(k); return sink == 99; }
+`, "c", "use p->a p->b", []string{"gcc-11 -O2", "gcc-12 -O1", "gcc-12 -O2", "gcc-12 -Os"}, "~~"},
+	{"stores that become one", `
+#include <cmath>
+struct vec { float x, y; };
+struct turn { float s, c; void set(float a) { s = sinf(a); c = cosf(a); } };
+struct move { vec p; turn q; };
+static inline vec mul(const turn &q, const vec &v) { return {q.c * v.x - q.s * v.y, q.s * v.x + q.c * v.y}; }
+static inline vec operator-(const vec &a, const vec &b) { return {a.x - b.x, a.y - b.y}; }
+struct body { move m; vec c, l; float a; void sync() { m.q.set(a); m.p = c - mul(m.q, l); } };
+__attribute__((noinline)) void all(body *b, int n) { for (int i = 0; i < n; i++) b[i].sync(); }
+int main() { static body b[4]; for (int i = 0; i < 4; i++) b[i].a = i + 1, b[i].c.x = i, b[i].l.y = 2; all(b, 4); return b[3].m.p.x == 99; }
+`, "cpp", "mul q", []string{"g++-12 -O2"}, "~"},
+	{"a field that cuts", `
+static volatile long sink;
+struct record { unsigned a : 3, b : 7; int c : 9, d : 20; };
+static inline long use(unsigned b, int c, int d) { return b * 2 + c * 3 + d; }
+__attribute__((noinline)) void take(int k) { struct record x = {k, k * 20, k * -9, k * -99}; sink += use(x.b, x.c, x.d); }
+int main(void) { for (int k = 0; k < 9; k++) take(k); return sink == 99; }
+`, "c", "use b c d", []string{"gcc-11 -O1", "gcc-12 -O1", "gcc-12 -O2", "gcc-12 -Os"}, "~~~"},
+	{"a short that is shifted", `
+#include <stdio.h>
+static volatile long sink;
+static inline long half(int a) { sink += 1; return a * 3L; }
+__attribute__((noinline)) void c1(unsigned m) { short s = m; sink += half((s >> 1) - 5); }
+int main(void) { for (unsigned k = 1; k < 5; k++) { fprintf(stderr, "true %d\n", ((short)(k * 21001u) >> 1) - 5); c1(k * 21001u); } printf("%ld\n", sink); return 0; }
+`, "c", "half a", []string{"gcc-11 -O2", "gcc-12 -O2"}, "~"},
+	{"a constant parameter without its upper bits", `
+#include <stdio.h>
+#include <stdint.h>
+static uint32_t prices[64]; struct coder { uint32_t pad[9], size; };
+static inline uint32_t price(const uint32_t bits) { return bits << 4; }
+__attribute__((noinline)) static void fill(struct coder *c) {
+	for (uint32_t slot = 14; slot < c->size; ++slot)
+		prices[slot] += price((slot >> 1) - 1 - 4);
+}
+int main(void) { struct coder c = {{0}, 20}; fill(&c); printf("%u\n", prices[17]); return 0; }
+`, "c", "price bits", []string{"clang-14 -O1", "clang-16 -O2", "clang-22 -O2"}, "~"},
+	{"a caller's variable without its upper bits", `
+#include <stdio.h>
+#include <stdint.h>
+static uint32_t prices[64]; struct coder { uint32_t pad[9], size; };
+static inline uint32_t price(uint32_t bits) { return bits << 4; }
+static inline uint32_t mid(uint64_t w, uint32_t start) { return w >> (start & 63); }
+__attribute__((noinline)) static void fill(struct coder *c) {
+	for (uint32_t slot = 14; slot < c->size; ++slot) {
+		const uint32_t b = (slot >> 1) - 1 - 4;
+		prices[slot] += price(b);
+	}
+}
+__attribute__((noinline)) static uint32_t look(uint64_t w, uint32_t used, uint32_t nb) { const uint32_t s = 64 - used - nb; return mid(w, s); }
+__attribute__((noinline)) static uint32_t look2(uint64_t w, uint32_t used, uint32_t nb) { return mid(w, 64 - used - nb); }
+int main(void) { struct coder c = {{0}, 20}; fill(&c); uint32_t t = 0; for (int i = 1; i < 4; i++) t += look(0x123456789abcdefull, 5, i) + look2(99ull << 55, 3, i); printf("%u %u\n", prices[17], t); return 0; }
+`, "c", "price bits", []string{"clang-14 -O1", "clang-22 -O1"}, "~"},
 }
 
 // TestAsMade: what is not said is doubtful, and what is said in another way is right.

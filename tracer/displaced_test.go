@@ -259,6 +259,16 @@ __attribute__((noinline)) bool uncompress(const char *c, size_t n, char *o)
 }
 int main(void) { char o[9]; int r = 0; for (int i = 0; i < 4; i++) r += uncompress("\x91\x22xyz", i + 1, o); printf("%d\n", r); }
 `, "getlen", 4, []string{"gcc-11 -O2 -flto", "gcc-12 -O2 -flto"}},
+	// What a loop's turn loads first is loaded at the end of the turn before.
+	{"load in a latch", `
+#include <cstdio>
+struct S { const char *d; unsigned long n; char at(unsigned long i) const { return d[i]; } bool empty() const { return n == 0; } void pop(unsigned long k) { d += k; n -= k; } };
+struct H { virtual void put(S *s, int c); virtual void del(S *s); int t = 0; };
+__attribute__((noinline)) void H::put(S *s, int c) { s->pop(1); t += c; }
+__attribute__((noinline)) void H::del(S *s) { s->pop(2); t--; }
+__attribute__((noinline)) int iter(const char *p, unsigned long n, H *h) { S in{p, n}; int found = 0; while (!in.empty()) { found++; char tag = in.at(0); in.pop(1); switch (tag) { case 'a': h->put(&in, found); break; case 'b': h->del(&in); break; default: return -1; } } return found; }
+int main() { H h; printf("%d %d\n", iter("axbxyaxaxbcc", 12, &h), h.t); }
+`, "S::at", 5, []string{"clang++-14 -O2", "clang++-14 -Os"}},
 }
 
 // TestDisplaced counts the hits of programs that compilers have displaced code of bodies in.

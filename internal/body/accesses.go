@@ -265,20 +265,29 @@ func (img *Image) straightBefore(rows []dw.Row, at, far uint64) (from uint64, ok
 	return 0, false
 }
 
-// StoredBehind calls f for each instruction in straight code from a link-time address to another that stores memory at a distance from a register, as long as no instruction
-// has changed that.
-func (img *Image) StoredBehind(from, to, base uint64, f func(addr uint64, m Slot)) {
-	sec := img.SectionAt(from)
-	if sec == nil {
+// Absolute is the base of memory at an address that no register has.
+const Absolute = math.MaxUint64
+
+// StoredBehind calls f for each instruction in straight code from a link-time address on that writes memory at a distance from what a register holds at that
+// address, or at a link-time address.
+func (img *Image) StoredBehind(from uint64, f func(addr uint64, m Slot)) {
+	arch, sec := insn.For(img.Instructions()), img.SectionAt(from)
+	if arch == nil || sec == nil || arch.Touches == nil {
 		return
 	}
-	kept := true
-	img.straight(from, min(to, from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) {
-		if m, stores, ok := arch.Operand(code); kept && ok && stores && m.Base == base {
-			f(at, m)
+	t := arch.Begin()
+	img.straight(from, min(from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) {
+		if x, ok := arch.Touches(t, code, at); ok && x.Writes {
+			m := Slot{Base: Absolute, Off: int64(x.At.Const), Size: x.Size}
+			switch of := x.At.Terms[0]; {
+			case x.At.IsConstant():
+				f(at, m)
+			case of.Scale == 1 && of.Symbol <= followed && x.At.Terms[1].Symbol == 0: // a register
+				m.Base = uint64(of.Symbol - 1)
+				f(at, m)
+			}
 		}
-		w, ok := arch.Writes(code)
-		kept = kept && ok && !w.Registers.Has(base)
+		arch.Follow(t, code, at)
 	})
 }
 

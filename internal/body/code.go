@@ -45,6 +45,8 @@ type Code struct {
 	made          []origins                // see origins; nil before
 	passes        []passage                // see passed
 	stored        map[Slot]int64           // see StoredNarrow
+	frame         *frame                   // see framed
+	frameRead     bool
 	changes       struct {
 		Changes
 		read bool

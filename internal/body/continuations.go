@@ -45,7 +45,7 @@ func (c *Code) continues(i, first int32, in []flow.Way) bool {
 		return c.behind(first, in, true) ||
 			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool { return c.states(i, w.Insn) && !c.behind(w.Insn, in, true) })
 	}
-	return c.usesOwn(first) && c.behind(first, in, true) || c.tests(i, first, in) && c.behind(first, in, false)
+	return (c.usesOwn(first) || c.resumes(i, first)) && c.behind(first, in, true) || c.tests(i, first, in) && c.behind(first, in, false)
 }
 
 // states reports whether a piece of a body that begins at an instruction has the beginning of a statement. In code of Go's compiler another one only loads again what
@@ -141,11 +141,7 @@ func (c *Code) usesOwn(first int32) bool {
 	}
 	place := c.placeOf(r, first)
 	// What depends on nothing, as an address does, is the same in all runs, if there is a copy of what is done with it.
-	last := first + 1
-	for end := c.graph.Blocks[c.graph.Block(first)].Last; last < end && c.owner[last] == c.owner[first]; {
-		last++
-	}
-	once := !c.copied(first, last)
+	once := !c.copied(first, c.pieceEnd(first))
 	computed := func(n int32) bool {
 		r := c.rowAt(n)
 		return r != nil && c.placeOf(r, n) == place && (once || c.depends(n))
@@ -156,6 +152,29 @@ func (c *Code) usesOwn(first int32) bool {
 		}
 	}
 	return false
+}
+
+// resumes reports whether a piece of a body, of which there is no copy, begins behind a test of the body's own alone, and an instruction of the caller's that changes
+// nothing but registers: an argument that is loaded no sooner.
+func (c *Code) resumes(i, first int32) bool {
+	n := c.graph.Block(first)
+	for at := c.graph.Blocks[n].First; at < first; at++ {
+		if k := c.graph.Insns[at].Kind; k != flow.Plain && k != flow.Nop || c.acts(at) {
+			return false
+		}
+	}
+	return !c.copied(first, c.pieceEnd(first)) && c.graph.OnlyBehind(n, func(last int32) bool {
+		return c.graph.Insns[last].Kind == flow.Branch && c.bodies[i].has(c.owner[last])
+	})
+}
+
+// pieceEnd returns where the piece of a body that begins at an instruction ends in its block.
+func (c *Code) pieceEnd(first int32) int32 {
+	last := first + 1
+	for end := c.graph.Blocks[c.graph.Block(first)].Last; last < end && c.owner[last] == c.owner[first]; {
+		last++
+	}
+	return last
 }
 
 // depends reports whether an instruction reads registers.

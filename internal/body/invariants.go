@@ -107,8 +107,11 @@ func (c *Code) feeds(i, first int32, marks []flow.Mark) bool {
 	piece := make(map[step]bool)
 	for at := b.First; at < b.Last; at++ {
 		k, own := g.Insns[at].Kind, c.bodies[i].has(c.owner[at])
-		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || c.acts(at)) {
+		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.acts(at)) {
 			return false
+		}
+		if k == flow.Jump {
+			continue
 		}
 		w, ok := c.arch.Writes(g.Bytes(at))
 		if !ok {

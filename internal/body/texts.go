@@ -154,20 +154,22 @@ func isDeclaration(e dw.Entry) (only bool, err error) {
 // declared returns the text of the function that an entry describes, which it notes.
 func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
 	var file, line, column uint64
+	filed, placed := false, false // placed: an entry before has said the line
 	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
-		switch a {
-		case dw.AttrDeclFile:
-			file = v.U
-		case dw.AttrDeclLine:
+		switch {
+		case a == dw.AttrDeclFile:
+			file, filed = v.U, true
+		case a == dw.AttrDeclLine && !placed:
 			line = v.U
-		case dw.AttrDeclColumn:
+		case a == dw.AttrDeclColumn && !placed:
 			column = v.U
 		}
 	}, func() bool {
-		if line == 0 {
-			file, column = 0, 0 // of an entry that does not say all
+		if placed = line != 0; !placed {
+			file, column, filed = 0, 0, false // of an entry that does not say all
 		}
-		return line == 0
+		// The definition of a member of a class lacks the file, if that is the one of the declaration.
+		return !placed || !filed
 	})
 	if err != nil || line == 0 {
 		return text{}, err

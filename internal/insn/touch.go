@@ -5,6 +5,8 @@ import "github.com/bpfprologue/bpfprologue/internal/symbolic"
 // Touch is what an instruction accesses in memory.
 type Touch struct {
 	At symbolic.Value // the address, in terms of what registers held where the path begins
+	// Size is how many bytes are accessed.
+	Size int64
 	// Shape is that of the instruction: see Arch.Shape.
 	Shape uint64
 	// Writes is set if the memory may be written, Loads if a register may be, and Compares if the memory's value is compared.
@@ -23,7 +25,7 @@ func (x *engine) touches(t *symbolic.Trace, code []byte, addr uint64) (out Touch
 	}
 	m.odd = false
 	_, w, known := x.registers(op)
-	out = Touch{At: x.address(t, m, addr), Shape: x.shape(code), Writes: w.Memory || !known, Loads: w.Registers != 0 || !known}
+	out = Touch{At: x.address(t, m, addr), Size: accessed(op, m), Shape: x.shape(code), Writes: w.Memory || !known, Loads: w.Registers != 0 || !known}
 	out.Compares = op.does.verb == compares || op.does.verb == tests
 	x.done(op)
 	return out, true
@@ -91,5 +93,10 @@ func (x *engine) operandAt(code []byte) (m Slot, written, ok bool) {
 		return Slot{}, false, false
 	}
 	written = op.does.verb == stores || op.does.verb == moves && op.list[0].kind == memoryOperand
-	return Slot{Base: uint64(at.reg), Off: at.n, Size: max(int64(at.size), int64(op.does.bits/8), 1)}, written, true
+	return Slot{Base: uint64(at.reg), Off: at.n, Size: accessed(op, at)}, written, true
+}
+
+// accessed returns how many bytes of memory an operation accesses.
+func accessed(op *operation, m *operand) int64 {
+	return max(int64(m.size), int64(op.does.bits/8), 1)
 }

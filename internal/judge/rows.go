@@ -27,7 +27,17 @@ var Rows = []Row{
 	},
 	{
 		Name: "const", Because: "no statement assigns a parameter of a const type",
-		fits: plain(func(c *Candidate) bool { return c.Constant }),
+		// But LLVM leaves out bits that the body does not use all the same.
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Constant || c.Compiler != LLVM || c.Pointer || c.Place != Held && c.Place != Computed {
+				return c.Constant, nil
+			}
+			if c.Place == Computed {
+				return false, nil
+			}
+			made, err := e.Made()
+			return !made, err
+		},
 	},
 	{
 		Name: "unplaced", Because: "the debug information does not say where the body begins, and where jumps of its function lead is not known", Doubt: reasons.Reassigned,
@@ -255,8 +265,9 @@ var Rows = []Row{
 	{
 		Name: "the caller's", Because: "a caller's variable is in the same place",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Place == Fixed {
-				return false, nil // that a caller has the same number means nothing
+			// That a caller has the same number means nothing, nor that LLVM computes both from the same.
+			if c.Place == Fixed || c.Compiler == LLVM && c.Place == Computed && !c.Pointer {
+				return false, nil
 			}
 			return e.PassedOn()
 		},

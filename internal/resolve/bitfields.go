@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -16,6 +18,8 @@ import (
 // Another one is extracted by two shifts. They are written as if an address had 8 bits, the number of its bytes: "lit6; shl; lit7; shr" are the bits from 7-6
 // on, of which there are 8-7. And an unsigned field has the shift that keeps signs, a signed one the other.
 //
+// A number that is stored into a field and passed is cut to the bits of the mode that has room for it, 8 or 16, or not at all for 17 bits and more.
+//
 // A truth value that was made of an integer becomes the register of that, of which only the lowest bit counts.
 
 // fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
@@ -28,6 +32,9 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	}
 	if made, err := ev.madeOfTruth(l, t); made || err != nil {
 		return "a caller has a truth value in the register, of which only the lowest bit counts", err
+	}
+	if cut, err := ev.cutByField(l, t); cut || err != nil {
+		return "a bit-field of a caller's may cut the number to fewer bits than GCC's note says", err
 	}
 	m, ok, err := ev.container(l, t)
 	if !ok || err != nil {
@@ -72,6 +79,71 @@ func extracted(e *loc.Expr) *loc.Expr {
 	}
 	return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: field, B: number(56 + down)}, B: number(56 + down)}
 }
+
+// cutByField reports whether a number is computed, and may be cut by a bit-field of which GCC's note gives the mode: a variable of a caller has one, or points to what has.
+func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
+	if l.Kind != loc.KindValue || !scalar(t) {
+		return false, nil
+	}
+	e, bits, cut := l.Expr, uint64(0), true
+	switch {
+	case e.Op == ops.And && e.B.Op == ops.Const:
+		bits, e = 8*uint64(maskBytes(e.B.K)), e.A
+	case e.Op == ops.ZExt || e.Op == ops.SExt:
+		bits, e = 8*uint64(e.Size), e.A
+	case extends(e):
+		bits, e = 64-e.B.K, e.A.A
+	default:
+		if size, err := t.ByteSize(); err == nil {
+			bits, cut = 8*uint64(size), false
+		}
+	}
+	switch e.Op {
+	case ops.Add, ops.Sub, ops.Mul, ops.Shl, ops.Neg, ops.Not:
+	default:
+		return false, nil
+	}
+	if bits != 8 && bits != 16 && bits != 32 {
+		return false, nil
+	}
+	least := bits/2 + 1
+	if bits == 8 {
+		least = 2
+	}
+	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+		t, err := ev.typeOf(x)
+		if err != nil || t == nil {
+			return false, err
+		}
+		if t.Kind == types.Pointer {
+			if !cut || bits == 32 { // that a structure elsewhere has such a field means little
+				return false, nil
+			}
+			if t, err = t.Elem(); err != nil {
+				return false, nil //nolint:nilerr // reported where that variable is asked for
+			}
+		}
+		return hasField(t, least, bits, 0), nil
+	})
+}
+
+// hasField reports whether a type has a bit-field of so many bits at least, and fewer than another number.
+func hasField(t *types.Type, least, less uint64, depth int) bool {
+	r, err := t.Resolve()
+	if err != nil || depth > maxWithin || !r.IsRecord() {
+		return false
+	}
+	members, err := r.Members()
+	return err == nil && slices.ContainsFunc(members, func(m types.Member) bool {
+		if m.BitSize != 0 {
+			return m.BitSize >= least && m.BitSize < less
+		}
+		return hasField(m.Type, least, less, depth+1)
+	})
+}
+
+// maxWithin bounds how deep in structures a bit-field is looked for.
+const maxWithin = 4
 
 // container returns the memory that a number is, or that it extends. ok is false for other numbers.
 func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok bool, err error) {

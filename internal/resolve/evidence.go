@@ -56,6 +56,9 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
+	if r, err := e.v.Type.Resolve(); err == nil {
+		out.Pointer = r.Kind == types.Pointer
+	}
 	marked, err := e.marked()
 	if err != nil {
 		return out, err
@@ -405,7 +408,7 @@ func (e *evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e
 // that variable, is there (LZ4_putIndexOnHash's h, where the next one is computed in the same register).
 func (e *evidence) Overtaken() (bool, error) {
 	s, at := e.s, e.s.At.Addr
-	if s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
+	if s.Kind != Inline || s.Again || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -419,9 +422,12 @@ func (e *evidence) Overtaken() (bool, error) {
 		return false, nil
 	}
 	return s.ofCallers(func(x *Scoped) (bool, error) {
+		if x.Location.Form == 0 || x.Location.IsBlock() {
+			return false, nil
+		}
 		l := s.U.Locations(x.Location, x.Views)
 		was, is := false, false
-		for v := (dw.LocEntry{}); !x.Location.IsBlock() && l.Next(&v); {
+		for v := (dw.LocEntry{}); l.Next(&v); {
 			same := bytes.Equal(v.Expr, e.c.Expr)
 			was = was || same && v.Hi < at && s.U.Img.Code.Straight(v.Hi, at)
 			is = is || v.Lo <= at && at < v.Hi
@@ -566,6 +572,9 @@ func (s *Spot) callersPlaces() (out []Chosen, err error) {
 
 // placed returns where a variable in scope is. ok is false if it is nowhere, or damaged, which is reported where it is asked for.
 func (s *Spot) placed(x *Scoped) (its Chosen, ok bool) {
+	if x.Location.Form == 0 {
+		return its, false
+	}
 	its = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
 	if !x.Location.IsBlock() {
 		var err error
@@ -618,7 +627,7 @@ func (s *Spot) ofCallers(is func(x *Scoped) (bool, error)) (bool, error) {
 		}
 		for i := range caller.vars {
 			x := &caller.vars[i]
-			if !x.inside || x.Location.Form == 0 {
+			if !x.inside {
 				continue
 			}
 			if found, err := is(x); found || err != nil {

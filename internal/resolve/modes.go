@@ -14,6 +14,7 @@ import (
 type modes struct {
 	ev      *Evaluator
 	unclear bool
+	cut     uint64 // to so many bits what is around is cut, and extended, or 0
 }
 
 // expr returns an expression, of which so many lower bits matter, with the operands of shifts extended where the note shows from how many bits.
@@ -28,7 +29,10 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		if x := e.A.A; e.B.K == 56 && shiftsByte(x) {
 			shifted.A = &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.SExt, Size: 1, A: x.A}, B: x.B}
 		} else {
-			shifted.A = m.expr(x, min(bits, 64-e.B.K))
+			cut := m.cut
+			m.cut = 64 - e.B.K
+			shifted.A = m.expr(x, min(bits, m.cut))
+			m.cut = cut
 		}
 		out.A = &shifted
 		return &out
@@ -52,7 +56,7 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 			out.A = &loc.Expr{Op: ops.SExt, Size: e.A.Size, A: e.A}
 			return &out
 		}
-		m.unclear = m.unclear || shiftsByte(e) || m.reaches(e, bits)
+		m.unclear = m.unclear || shiftsByte(e) || m.reaches(e, bits) || m.mayBeShort(e)
 	case ops.Shr:
 		m.unclear = m.unclear || m.reaches(e, bits)
 	case ops.Div, ops.Mod:
@@ -65,6 +69,12 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	out.A, out.B, out.C = m.expr(e.A, below), m.expr(e.B, below), m.expr(e.C, below)
 	return &out
+}
+
+// mayBeShort reports whether a shift to the right that keeps the sign, inside of what is cut to 8 or 16 bits, may be one of a number of so many: then its operand was cut too,
+// and a register has more.
+func (m *modes) mayBeShort(e *loc.Expr) bool {
+	return m.cut != 0 && m.cut < 32 && e.A.Op == ops.Reg && e.B.Op == ops.Const && m.ev.registerBits(e.A.K) >= m.cut
 }
 
 // shiftsByte reports whether an expression is a byte of memory shifted to the right by less than it has: that of a signed number, or an unsigned bit-field that ends

@@ -202,6 +202,9 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 
 // lacking says what a compiler's note of a location lacks, or "".
 func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
+	if stale, err := ev.stale(l, t); stale || err != nil {
+		return "no instruction stores some bytes of the object before the probe", err
+	}
 	if gnu {
 		if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
 			return "what is at the address is stored by an instruction of the caller's behind the probe", err

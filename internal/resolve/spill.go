@@ -87,12 +87,13 @@ func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
-// pointeeStoredLate reports whether a value is the address of an object in the frame into which an instruction of the caller's stores in the straight code behind
-// the site, of a statement that comes before the call: what is read there is what was there before. GCC's second scheduling pass moves such stores too.
+// pointeeStoredLate reports whether a value is the address of an object into which an instruction of the caller's stores in the straight code behind
+// the site, of a statement that comes before the call: what is read there is what was there before. GCC's second scheduling pass moves such stores too. And it makes one
+// store of several that are next to each other, where the last one was.
 func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
 	s := ev.spot
 	register := l.Kind == loc.KindRegister
-	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && (l.Kind != loc.KindValue || !ev.frameAddress(l.Expr)) {
+	if s.Kind != Inline || !register && l.Kind != loc.KindValue {
 		return false, nil
 	}
 	r, err := t.Resolve()
@@ -107,53 +108,162 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if err != nil || size <= 0 {
 		return false, nil //nolint:nilerr // nothing is read there
 	}
-	o := body.Slot{Base: uint64(ev.Arch.SP), Size: size}
-	if !register {
-		var few [1]body.Slot
-		object := slotAt(few[:0], l.Expr, size)
-		if len(object) != 1 {
-			return false, nil
-		}
-		o = object[0]
+	var few [1]body.Slot
+	switch at, fixed := fixedAddress(l.Expr); {
+	case register:
+		few[0] = body.Slot{Base: l.Expr.K, Size: size}
+	case fixed:
+		few[0] = body.Slot{Base: body.Absolute, Off: int64(at), Size: size}
+	case len(slotAt(few[:0], l.Expr, size)) != 1:
+		return false, nil
 	}
-	// What is stored behind all of the body, it does not read.
-	ranges, err := s.U.Extent(&s.PCs)
-	if err != nil {
+	if late, err = ev.storedBehind(few[0], to.IsConst()); late || err != nil || !register {
+		return late, err
+	}
+	off, ok, err := s.U.Body.Distance(uint64(ev.Arch.SP), l.Expr.K, s.At.Addr)
+	if !ok || err != nil {
 		return false, err
 	}
-	end := uint64(0)
-	for _, r := range ranges {
-		end = max(end, r.Lo)
+	return ev.storedBehind(body.Slot{Base: uint64(ev.Arch.SP), Off: off, Size: size}, to.IsConst())
+}
+
+// fixedAddress returns the link-time address that an expression is, if it is one.
+func fixedAddress(e *loc.Expr) (addr uint64, ok bool) {
+	switch {
+	case e == nil:
+	case e.Op == ops.Addr:
+		return e.K, true
+	case e.Op == ops.Add && e.A.Op == ops.Addr && e.B.Op == ops.Const:
+		return e.A.K + e.B.K, true
 	}
+	return 0, false
+}
+
+// storedBehind reports whether an instruction of the caller's stores into an object in the straight code behind the site, for a statement before the call. constant is
+// set for one that the body does not change.
+func (ev *Evaluator) storedBehind(o body.Slot, constant bool) (bool, error) {
+	s := ev.spot
 	type store struct {
 		addr uint64
 		at   body.Slot
 	}
 	var stores []store
-	s.U.Img.Code.StoredBehind(s.At.Addr, end, o.Base, func(addr uint64, m body.Slot) {
-		if !dw.Covers(ranges, addr) {
+	s.U.Img.Code.StoredBehind(s.At.Addr, func(addr uint64, m body.Slot) {
+		if m.Base == o.Base && m.Off < o.Off+o.Size && o.Off < m.Off+m.Size {
 			stores = append(stores, store{addr, m})
 		}
 	})
-	if register && len(stores) > 0 {
-		off, ok, err := s.U.Body.Distance(o.Base, l.Expr.K, s.At.Addr)
-		if !ok || err != nil {
-			return false, err
-		}
-		o.Off = off
-	}
-	stores = slices.DeleteFunc(stores, func(x store) bool { return x.at.Off >= o.Off+size || o.Off >= x.at.Off+x.at.Size })
 	if len(stores) == 0 {
 		return false, nil
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	// What is stored behind all of the body, it does not read.
+	end := uint64(0)
+	for _, r := range ranges {
+		end = max(end, r.Lo)
 	}
 	rows, err := s.U.Body.Rows()
 	if err != nil {
 		return false, err
 	}
+	c, err := ev.codeOf(s)
+	if err != nil {
+		return false, err
+	}
+	framed := o.Base == uint64(ev.Arch.SP) || o.Base == body.Absolute
 	return slices.ContainsFunc(stores, func(x store) bool {
+		before, own := c.Precedes(s.Rec, x.addr)
+		if before && framed && constant {
+			return true
+		}
 		row := dw.RowAt(rows, x.addr)
-		return row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && int(row.Line) <= s.CallLine
+		if !own || row == nil || row.Line == 0 || uint64(row.File) != s.CallFile {
+			return false
+		}
+		merged := constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
+		return merged || framed && x.addr < end && int(row.Line) <= s.CallLine
 	}), nil
+}
+
+// stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
+// stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
+func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
+	if ev.spot.Kind != Inline {
+		return false, nil
+	}
+	r, err := t.Resolve()
+	if err != nil {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var few [1]body.Slot
+	switch {
+	case l.Kind == loc.KindMemory:
+		size, err := r.ByteSize()
+		if err != nil {
+			return false, nil //nolint:nilerr // likewise
+		}
+		return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, 0, false)
+	case l.Kind == loc.KindPieces:
+		at := uint64(0)
+		for i := range l.Pieces {
+			p := &l.Pieces[i]
+			if p.Loc.Kind == loc.KindMemory && p.BitOffset == 0 {
+				if is, err := ev.lacks(slotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
+					return is, err
+				}
+			}
+			at += p.BitSize
+		}
+		return false, nil
+	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
+		return false, nil
+	}
+	to, err := r.Elem()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	// What the body may set need not be there before, as in a constructor: in C, one that sets all of it.
+	part := !to.IsConst()
+	if part && dw.IsCPlusPlus(ev.spot.U.Lang) {
+		return false, nil
+	}
+	if r, err = to.Resolve(); err != nil || !r.IsRecord() {
+		return false, nil //nolint:nilerr // of an array it is not known how much is pointed to
+	}
+	size, err := r.ByteSize()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	const around = 1 << 12 // the object may be a member
+	if l.Kind == loc.KindRegister {
+		return ev.lacks(append(few[:0], body.Slot{Base: l.Expr.K, Size: size}), r, 0, around, part)
+	}
+	return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, around, part)
+}
+
+// lacks reports whether bytes of an object with a type, which is at a bit of that and may begin so many bytes before the memory, need not be there; with part, others
+// are.
+func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int64, part bool) (bool, error) {
+	if len(m) != 1 {
+		return false, nil
+	}
+	c, err := ev.instructionsOf(ev.spot)
+	if err != nil {
+		return false, err
+	}
+	parts, _ := c.Stale(ev.spot.At.Addr, m[0].Base, m[0].Off, m[0].Size, before)
+	if part && len(parts) == 1 && parts[0] == [2]int64{0, m[0].Size} {
+		return false, nil
+	}
+	for _, p := range parts {
+		if padding, err := t.Padding(bit+uint64(p[0])*8, bit+uint64(p[1])*8); err != nil || !padding {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where

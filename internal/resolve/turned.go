@@ -14,7 +14,7 @@ func (e *evidence) Turned() (bool, error) {
 		return false, nil
 	}
 	return s.ofCallers(func(x *Scoped) (bool, error) {
-		if x.Location.IsBlock() {
+		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
 		}
 		first, before, is := false, false, false // the first one is what it was before the turn

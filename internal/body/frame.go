@@ -1,0 +1,251 @@
+package body
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
+
+// What a function's code has stored in its frame. Compilers remove stores that nobody reads, and move others behind what does not need them: an
+// object whose address the code gives to nobody then lacks members that its source has set.
+
+// frame is what the code does with its frame: offsets are from the stack pointer where the function begins.
+type frame struct {
+	bases  [][followed]distance // where blocks begin
+	stores []store
+	takes  []store // addresses that are in registers
+}
+
+// distance is that of a number from the stack pointer where the function begins, if it is one.
+type distance struct {
+	bytes int64
+	known bool
+}
+
+// store is that an instruction stores so many bytes at an offset, or anywhere in the frame if that is not known.
+type store struct {
+	insn      int32
+	off, size int64
+	anywhere  bool
+}
+
+// has reports whether a store may be one of a byte.
+func (x *store) has(off int64) bool {
+	return x.anywhere || x.off <= off && off < x.off+x.size
+}
+
+// maxObject bounds the objects that are looked at, in bytes.
+const maxObject = 4096
+
+// Stale returns the parts, each from one byte to another, of an object of so many bytes at a register plus an offset, that need not hold at a link-time address what
+// the source says: no instruction of the function stores them on any path to there. The object may be a part of one that begins so many bytes before it. ok is false if
+// that is not known: it is not in the frame, or its address may be known to others.
+func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]int64, ok bool) {
+	if c.graph == nil || c.Why != "" || register >= followed || size <= 0 || size > maxObject {
+		return nil, false
+	}
+	n, found := c.graph.At(at)
+	if !found {
+		return nil, false
+	}
+	site := int32(n)
+	f := c.framed()
+	base := c.distanceAt(site, register)
+	if off += base.bytes; f == nil || !base.known || off >= 0 { // above is what the caller has stored
+		return nil, false
+	}
+	earlier := c.comesTo(site)
+	for _, x := range f.takes {
+		if x.off < off+size && x.off >= off-before && earlier(x.insn) {
+			return nil, false
+		}
+	}
+	has := make([]bool, size)
+	for i := range f.stores {
+		if x := &f.stores[i]; (x.anywhere || x.off < off+size && off < x.off+x.size) && earlier(x.insn) {
+			for k := range has {
+				has[k] = has[k] || x.has(off+int64(k))
+			}
+		}
+	}
+	for i := range size {
+		if has[i] {
+			continue
+		}
+		if k := len(parts); k > 0 && parts[k-1][1] == i {
+			parts[k-1][1]++
+		} else {
+			parts = append(parts, [2]int64{i, i + 1})
+		}
+	}
+	return parts, true
+}
+
+// Precedes reports whether an instruction at a link-time address is of a statement that comes before the call of a record's body, in the text of the innermost function
+// that has both: what is inlined there is at its call. own is set if the instruction is that function's own.
+func (c *Code) Precedes(rec int32, addr uint64) (before, own bool) {
+	i, ok := c.body(rec)
+	if !ok || c.Why != "" {
+		return false, false
+	}
+	n, ok := c.graph.At(addr)
+	if !ok {
+		return false, false
+	}
+	mine := int32(i)
+	for in := c.bodies[mine].parent; in >= 0; mine, in = in, c.bodies[in].parent {
+		at := c.bodies[mine].call
+		for k := c.owner[n]; k >= 0 && k != mine; k = c.bodies[k].parent {
+			if k == in {
+				r := c.rowAt(int32(n))
+				return r != nil && r.Line != 0 && r.File == at.file && (r.Line < at.line || r.Line == at.line && r.Column != 0 && r.Column < at.column), mine == int32(i)
+			}
+			if x := c.bodies[k].call; c.bodies[k].parent == in {
+				return x.line != 0 && (x.line < at.line || x.line == at.line && x.column <= at.column), false
+			}
+		}
+	}
+	return false, false
+}
+
+// comesTo returns what reports whether execution may come from an instruction to another one.
+func (c *Code) comesTo(site int32) func(from int32) bool {
+	own := c.graph.Block(site)
+	reaches := make([]bool, len(c.graph.Blocks))
+	for work := []int32{own}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		c.graph.OnlyBehind(b, func(last int32) bool {
+			if p := c.graph.Block(last); !reaches[p] {
+				reaches[p] = true
+				work = append(work, p)
+			}
+			return true
+		})
+	}
+	return func(from int32) bool {
+		b := c.graph.Block(from)
+		return reaches[b] || b == own && from < site
+	}
+}
+
+// framed returns what the code does with its frame, which is found once, or nil if an instruction is not known.
+func (c *Code) framed() *frame {
+	if c.frameRead {
+		return c.frame
+	}
+	c.frameRead = true
+	entry := c.graph.Entry()
+	if entry < 0 {
+		return nil
+	}
+	f := &frame{bases: make([][followed]distance, len(c.graph.Blocks))}
+	seen := make([]bool, len(c.graph.Blocks))
+	f.bases[entry][c.u.Image.Arch().SP].known = true
+	seen[entry] = true
+	t := c.arch.Begin()
+	for work := []int32{entry}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		t.Restart()
+		block := &c.graph.Blocks[b]
+		for n := block.First; n < block.Last; n++ {
+			c.arch.Follow(t, c.graph.Bytes(n), c.graph.Insns[n].Addr)
+		}
+		var out [followed]distance
+		for r := range out {
+			out[r] = fromEntry(&f.bases[b], t.Regs[r])
+		}
+		for _, to := range block.Succs {
+			in, changed := &f.bases[to], !seen[to]
+			if changed {
+				*in = out
+			}
+			for r := range in {
+				if in[r].known && in[r] != out[r] {
+					in[r], changed = distance{}, true
+				}
+			}
+			if seen[to] = true; changed {
+				work = append(work, to)
+			}
+		}
+	}
+	for b := range c.graph.Blocks {
+		if seen[b] && !c.accessesOf(f, int32(b), t) {
+			return nil
+		}
+	}
+	c.frame = f
+	return f
+}
+
+// accessesOf notes what the instructions of a block do with the frame. It returns false if one is not known.
+func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
+	t.Restart()
+	in, block := &f.bases[b], &c.graph.Blocks[b]
+	sp, fp := uint64(c.u.Image.Arch().SP), c.arch.Slots.Frame
+	for n := block.First; n < block.Last; n++ {
+		code, addr := c.graph.Bytes(n), c.graph.Insns[n].Addr
+		w, ok := c.arch.Writes(code)
+		if !ok && c.graph.Insns[n].Kind == flow.Plain {
+			return false
+		}
+		if touch, ok := c.arch.Touches(t, code, addr); ok && touch.Writes {
+			if d := fromEntry(in, touch.At); d.known {
+				f.stores = append(f.stores, store{insn: n, off: d.bytes, size: touch.Size})
+			} else if mayBeFramed(in, touch.At) {
+				f.stores = append(f.stores, store{insn: n, anywhere: true})
+			}
+		}
+		c.arch.Follow(t, code, addr)
+		if next, _ := c.arch.Next(code); next.Call {
+			continue // what it leaves is none of these
+		}
+		for r := uint64(0); r < followed; r++ {
+			if r == sp || r == fp || !w.Registers.Has(r) {
+				continue
+			}
+			if d := fromEntry(in, t.Regs[r]); d.known {
+				f.takes = append(f.takes, store{insn: n, off: d.bytes})
+			} else if mayBeFramed(in, t.Regs[r]) {
+				f.stores = append(f.stores, store{insn: n, anywhere: true})
+			}
+		}
+	}
+	return true
+}
+
+// fromEntry returns the distance of a number, in terms of what registers held where a block begins.
+func fromEntry(in *[followed]distance, v symbolic.Value) (d distance) {
+	x := v.Terms[0]
+	if x.Scale != 1 || v.Terms[1].Symbol != 0 || x.Symbol < 1 || x.Symbol > followed {
+		return distance{}
+	}
+	if d = in[x.Symbol-1]; d.known {
+		d.bytes += int64(v.Const)
+	}
+	return d
+}
+
+// mayBeFramed reports whether a number is one of the frame's addresses plus another number.
+func mayBeFramed(in *[followed]distance, v symbolic.Value) bool {
+	return v.Terms[1].Symbol != 0 && slices.ContainsFunc(v.Terms[:], func(x symbolic.Term) bool {
+		return x.Symbol >= 1 && x.Symbol <= followed && in[x.Symbol-1].known
+	})
+}
+
+// distanceAt returns the distance of what a register holds before an instruction.
+func (c *Code) distanceAt(site int32, register uint64) distance {
+	f := c.framed()
+	if f == nil {
+		return distance{}
+	}
+	b := c.graph.Block(site)
+	t := c.arch.Begin()
+	for n := c.graph.Blocks[b].First; n < site; n++ {
+		c.arch.Follow(t, c.graph.Bytes(n), c.graph.Insns[n].Addr)
+	}
+	return fromEntry(&f.bases[b], t.Regs[register])
+}
