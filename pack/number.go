@@ -3,8 +3,7 @@ package pack
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
@@ -15,15 +14,15 @@ var errTooManyTypes = errors.New("the image has too many types for a pack")
 // of. Nodes begin as one if they look the same alone, and are told apart by what they refer to until nothing changes.
 func (t *typeTable) settle() {
 	ids := make(map[string]uint32)
-	class := make([]uint32, len(t.nodes))
+	class, next := make([]uint32, len(t.nodes)), make([]uint32, len(t.nodes))
+	var b []byte
 	for i := range t.nodes {
-		class[i] = intern(ids, t.nodes[i].alone())
+		b = t.nodes[i].appendAlone(b[:0])
+		class[i] = intern(ids, b)
 	}
 	for n := 0; n != len(ids); {
 		n = len(ids)
-		ids = make(map[string]uint32)
-		next := make([]uint32, len(class))
-		var b []byte
+		clear(ids)
 		for i := range t.nodes {
 			b = binary.AppendUvarint(b[:0], uint64(class[i]))
 			t.nodes[i].eachRef(func(r *ref) {
@@ -33,34 +32,47 @@ func (t *typeTable) settle() {
 				}
 				b = binary.AppendUvarint(b, c)
 			})
-			next[i] = intern(ids, string(b))
+			next[i] = intern(ids, b)
 		}
-		class = next
+		class, next = next, class
 	}
 	t.classes, t.final = class, make([]uint32, len(ids))
 }
 
-func intern(ids map[string]uint32, k string) uint32 {
-	id, known := ids[k]
+func intern(ids map[string]uint32, k []byte) uint32 {
+	id, known := ids[string(k)]
 	if !known {
 		id = uint32(len(ids))
-		ids[k] = id
+		ids[string(k)] = id
 	}
 	return id
 }
 
-// alone says all of a node but the types that it is made of.
-func (n *node) alone() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %d %v %d %d %q %v", n.kind, n.name, n.size, n.kflag, n.enc, n.count, n.tag, n.plain)
+// appendAlone appends all of a node but the types that it is made of.
+func (n *node) appendAlone(b []byte) []byte {
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	number := func(v uint64) { b = binary.AppendUvarint(b, v) }
+	flag := func(is bool) { b = strconv.AppendBool(b, is) }
+	number(uint64(n.kind))
+	text(n.name)
+	number(uint64(n.size))
+	flag(n.kflag)
+	number(uint64(n.enc))
+	number(uint64(n.count))
+	text(n.tag)
+	flag(n.plain)
+	number(uint64(len(n.members)))
 	for i := range n.members {
 		m := &n.members[i]
-		fmt.Fprintf(&b, " %q %d %d", m.name, m.off, m.bits)
+		text(m.name)
+		number(m.off)
+		number(m.bits)
 	}
 	for _, v := range n.values {
-		fmt.Fprintf(&b, " %q %d", v.Name, v.Value)
+		text(v.Name)
+		number(uint64(v.Value))
 	}
-	return b.String()
+	return b
 }
 
 func (n *node) eachRef(f func(*ref)) {

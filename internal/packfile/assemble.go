@@ -3,6 +3,7 @@ package packfile
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
@@ -43,8 +44,10 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	for i := range data {
 		data[i] = sealed.Data{Bytes: parts[i], Records: counts[i]}
 	}
-	// What the parts were made of is given back: compressing them takes memory too.
+	// What the parts were made of is given back, a quarter of a gigabyte of a kernel: compressing them takes memory too, in pieces
+	// so large that the heap would grow by them before it is collected.
 	*e.w, *e = Writer{}, encoder{}
+	runtime.GC()
 	b := Kind.Assemble(head[sealed.AtFacts:], data)
 	Seal(b, 0, 0, 0, uint64(len(b)))
 	return b

@@ -30,22 +30,22 @@ type fun struct {
 // edge is a call that was inlined: of what, and in which line of the caller.
 type edge struct {
 	to   *fun
-	line int
+	line int32
 }
 
 // node is a site, or a function around sites that is none.
 type node struct {
 	s      *written // nil if it is no site
 	f      *fun
-	parent int // index in the block; -1 for the root
-	depth  int // of nesting
-	edge   int // in the parent's function
+	parent int32 // index in the block; -1 for the root
+	depth  int32 // of nesting
+	edge   int32 // in the parent's function
 	file   int32
-	line   int
-	tuple  int // rank, or -1 if it is written where it is
-	list   []int
-	frame  int
-	result int
+	line   int32
+	tuple  int32 // rank, or -1 if it is written where it is
+	list   int32 // of the encoder's
+	frame  int32
+	result int32
 }
 
 type block struct{ nodes []node }
@@ -63,6 +63,7 @@ type encoder struct {
 	ranks                 []int    // of the writer's values
 	counts                []int
 	mapped                []bool
+	lists                 [][]int // all lists of values
 	tuples                [][]int // those that several nodes have, by rank
 	frames                []int   // values, by rank
 	results               []int
@@ -102,7 +103,7 @@ func (e *encoder) types() {
 			}
 		}
 		of(&wrote{s.tuple, s.frame, s.result})
-		for _, v := range s.wayValues {
+		for _, v := range w.valuesAt(s) {
 			if v != nil {
 				of(v)
 			}
@@ -185,7 +186,7 @@ func (e *encoder) blocks() error {
 	for i := 0; i < len(w.sites); {
 		b := block{room[:0]}
 		in := w.sites[i].in
-		var stack []int               // nodes around the next one
+		var stack []int32             // nodes around the next one
 		ofs := make(map[int][]uint64) // numbers of functions that look the same
 		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
 			s := &w.sites[i]
@@ -209,7 +210,7 @@ func (e *encoder) blocks() error {
 				x = function(f, ordinal)
 				found[twin{s.fun, ordinal}] = x
 			}
-			n := node{s: s, f: x, parent: -1, file: s.callFile, line: int(s.callLine)}
+			n := node{s: s, f: x, parent: -1, file: s.callFile, line: s.callLine}
 			if !s.inline {
 				if len(b.nodes) > 0 {
 					return fmt.Errorf("the function at %#x begins in the middle of another", s.addr)
@@ -222,8 +223,8 @@ func (e *encoder) blocks() error {
 			if len(stack) > maxNesting {
 				return fmt.Errorf("inlined bodies at %#x are nested more than %d deep", s.addr, maxNesting)
 			}
-			n.parent, n.depth = stack[len(stack)-1], len(stack)
-			stack = append(stack, len(b.nodes))
+			n.parent, n.depth = stack[len(stack)-1], int32(len(stack))
+			stack = append(stack, int32(len(b.nodes)))
 			b.nodes = append(b.nodes, n)
 		}
 		if len(b.nodes) > maxNodes {
@@ -256,7 +257,7 @@ func (e *encoder) blocks() error {
 				n.f.parents = n.f.parents || n.f.parent != nil && n.f.parent != p
 				n.f.parent = p
 			}
-			n.edge = at
+			n.edge = int32(at)
 		}
 	}
 	e.numberFunctions()
@@ -270,7 +271,7 @@ func (e *encoder) blocks() error {
 const maxNesting = 512
 
 // enclose returns the nodes that enclose a site with a chain of callers, innermost last. Those that are not there are made.
-func (e *encoder) enclose(b *block, stack []int, at int32, function func(*Function, int) *fun) []int {
+func (e *encoder) enclose(b *block, stack []int32, at int32, function func(*Function, int) *fun) []int32 {
 	w := e.w
 	var callers []*chain // innermost first
 	for ; at >= 0; at = w.chains.all[at].next {
@@ -280,7 +281,7 @@ func (e *encoder) enclose(b *block, stack []int, at int32, function func(*Functi
 	for ; same < min(len(stack), len(callers)); same++ {
 		c := callers[len(callers)-1-same]
 		n := &b.nodes[stack[same]]
-		if n.f.Name != w.strings.all[c.function] || n.f.Qualified != w.strings.all[c.qualified] || n.file != c.file || n.line != int(c.line) {
+		if n.f.Name != w.strings.all[c.function] || n.f.Qualified != w.strings.all[c.qualified] || n.file != c.file || n.line != c.line {
 			break
 		}
 	}
@@ -288,11 +289,11 @@ func (e *encoder) enclose(b *block, stack []int, at int32, function func(*Functi
 	for ; same < len(callers); same++ {
 		c := callers[len(callers)-1-same]
 		f := function(&Function{Name: w.strings.all[c.function], Qualified: w.strings.all[c.qualified]}, 0)
-		n := node{f: f, parent: -1, depth: same, file: c.file, line: int(c.line)}
+		n := node{f: f, parent: -1, depth: int32(same), file: c.file, line: c.line}
 		if same > 0 {
 			n.parent = stack[same-1]
 		}
-		stack = append(stack, len(b.nodes))
+		stack = append(stack, int32(len(b.nodes)))
 		b.nodes = append(b.nodes, n)
 	}
 	return stack
@@ -393,21 +394,23 @@ func (e *encoder) rankAll() error {
 		e.ranks[i] = rankOf[e.ranks[i]]
 	}
 	slices.SortStableFunc(inOrder, func(a, b int) int { return cmp.Compare(uses[b], uses[a]) })
-	lists, tupleRank := make([][]int, len(same)), make([]int, len(same))
+	e.lists = make([][]int, len(same))
+	tupleRank := make([]int32, len(same))
 	for _, t := range inOrder {
-		lists[t], tupleRank[t] = e.list(w.tuples.all[t]), -1
+		e.lists[t], tupleRank[t] = e.list(w.tuples.all[t]), -1
 		if uses[t] > 1 {
-			tupleRank[t] = len(e.tuples)
-			e.tuples = append(e.tuples, lists[t])
+			tupleRank[t] = int32(len(e.tuples))
+			e.tuples = append(e.tuples, e.lists[t])
 		}
 	}
 	frames, results := make(map[int]int), make(map[int]int)
 	each(func(n *node) {
-		n.list, n.tuple = lists[same[n.s.tuple]], tupleRank[same[n.s.tuple]]
-		n.frame, n.result = e.ranks[n.s.frame], e.ranks[n.s.result]
-		frames[n.frame]++
-		results[n.result]++
-		for _, v := range n.s.wayValues {
+		n.list = int32(same[n.s.tuple])
+		n.tuple = tupleRank[n.list]
+		n.frame, n.result = int32(e.ranks[n.s.frame]), int32(e.ranks[n.s.result])
+		frames[int(n.frame)]++
+		results[int(n.result)]++
+		for _, v := range w.valuesAt(n.s) {
 			if v != nil {
 				frames[e.ranks[v.frame]]++
 				results[e.ranks[v.result]]++
@@ -417,11 +420,11 @@ func (e *encoder) rankAll() error {
 	e.frames, e.results = byCount(frames), byCount(results)
 	e.frameRank, e.resultRank = inverse(e.frames), inverse(e.results)
 	each(func(n *node) {
-		n.frame, n.result = e.frameRank[n.frame], e.resultRank[n.result]
+		n.frame, n.result = int32(e.frameRank[int(n.frame)]), int32(e.resultRank[int(n.result)])
 		if n.f.results == nil {
 			n.f.results = make(map[int]int)
 		}
-		n.f.results[n.result]++
+		n.f.results[int(n.result)]++
 	})
 	for _, f := range e.funs {
 		if l := byCount(f.results); len(l) > 0 {

@@ -13,12 +13,13 @@ type mark struct {
 
 // blockEncoder writes the sites of one block.
 type blockEncoder struct {
-	e       *encoder
-	b       []byte
-	base    uint64
-	symbols []mark
-	refused int32
-	bad     int32
+	e        *encoder
+	released []Ways // of the block's sites
+	b        []byte
+	base     uint64
+	symbols  []mark
+	refused  int32
+	bad      int32
 }
 
 // Flags of a block.
@@ -40,7 +41,7 @@ func (e *encoder) sites() []byte {
 			prev = 0
 		}
 		r.begin(roots)
-		x := blockEncoder{e: e, base: blk.base(), symbols: blk.marks(e.w), refused: e.w.text(""), bad: e.w.text("")}
+		x := blockEncoder{e: e, released: room, base: blk.base(), symbols: blk.marks(e.w), refused: e.w.text(""), bad: e.w.text("")}
 		root := blk.nodes[0].f
 		flags := byte(0)
 		if root.id != roots {
@@ -79,8 +80,8 @@ func (e *encoder) release(b *block, room []Ways) []Ways {
 	}
 	for i := range b.nodes {
 		if s := b.nodes[i].s; s != nil && s.held != (held{}) {
-			s.ways = &room[i]
-			e.w.release(s.held, s.ways)
+			s.released = int32(i) + 1
+			e.w.release(s.held, &room[i])
 		}
 	}
 	return room
@@ -126,13 +127,16 @@ func symbolAt(symbols []mark, addr uint64) (name string, off uint64) {
 	return name, off
 }
 
+// waysOf returns the ways of a site of the block.
+func (x *blockEncoder) waysOf(s *written) *Ways { return &x.released[s.released-1] }
+
 func (x *blockEncoder) uint(v uint64) { x.b = binary.AppendUvarint(x.b, v) }
 func (x *blockEncoder) int(v int64)   { x.b = binary.AppendVarint(x.b, v) }
 
 func (x *blockEncoder) nodes(blk *block) {
-	next := make([]int, len(blk.nodes)) // by node, the edge that is expected
-	last := 0                           // node before
-	prev := &written{addr: x.base}      // site before
+	next := make([]int32, len(blk.nodes)) // by node, the edge that is expected
+	last := 0                             // node before
+	prev := &written{addr: x.base}        // site before
 	var prevNode *node
 	for i := range blk.nodes {
 		n := &blk.nodes[i]
@@ -177,7 +181,7 @@ func (x *blockEncoder) nodes(blk *block) {
 			if x.outOfParent(blk, n) {
 				flags |= siteOut
 			}
-			if prevNode != nil && slices.Equal(prevNode.list, n.list) {
+			if prevNode != nil && prevNode.list == n.list {
 				flags |= siteSame
 			}
 			if prevNode != nil && prevNode.frame == n.frame {
@@ -203,7 +207,7 @@ func (x *blockEncoder) nodes(blk *block) {
 		}
 		outs := 15
 		if more&moreWays == 0 && flags&siteOut == 0 {
-			outs = min(len(s.ways.Out), 15)
+			outs = min(len(x.waysOf(s).Out), 15)
 		}
 		x.b = append(x.b, byte(min(view, 15))|byte(outs)<<4)
 		if view >= 15 {
@@ -217,9 +221,9 @@ func (x *blockEncoder) nodes(blk *block) {
 		}
 		if more&moreWays == 0 && flags&siteOut == 0 {
 			if outs == 15 {
-				x.uint(uint64(len(s.ways.Out) - 15))
+				x.uint(uint64(len(x.waysOf(s).Out) - 15))
 			}
-			x.outs(s.ways.Out, s.addr)
+			x.outs(x.waysOf(s).Out, s.addr)
 		}
 		prev, prevNode = s, n
 	}
@@ -228,7 +232,7 @@ func (x *blockEncoder) nodes(blk *block) {
 func (x *blockEncoder) tuple(n *node) {
 	x.uint(uint64(n.tuple + 1))
 	if n.tuple < 0 {
-		for _, v := range n.list {
+		for _, v := range x.e.lists[n.list] {
 			x.uint(uint64(v))
 		}
 	}
@@ -240,7 +244,7 @@ func (x *blockEncoder) outOfParent(blk *block, n *node) bool {
 		return false
 	}
 	p := blk.nodes[n.parent].s
-	return p != nil && p.inline && slices.EqualFunc(n.s.ways.Out, p.ways.Out, func(a, b Way) bool {
+	return p != nil && p.inline && slices.EqualFunc(x.waysOf(n.s).Out, x.waysOf(p).Out, func(a, b Way) bool {
 		return a.Addr == b.Addr && a.View == b.View && a.Probe == b.Probe && a.Again == b.Again && a.Refused == "" && b.Refused == "" && x.symbolOf(&a) && x.symbolOf(&b)
 	})
 }
@@ -257,10 +261,10 @@ func (x *blockEncoder) more(blk *block, n *node) (more byte) {
 	if s == nil {
 		return more | moreGhost
 	}
-	set(s.ways != nil && (!s.inline || !x.plainWays(s)), moreWays)
+	set(s.released != 0 && (!s.inline || !x.plainWays(s)), moreWays)
 	name, off := symbolAt(x.symbols, s.addr)
 	set(name != x.e.w.strings.all[s.symbol] || off != s.offset, moreSymbol)
-	set(n.result != n.f.result, moreResult)
+	set(int(n.result) != n.f.result, moreResult)
 	set(s.refused != x.refused || s.bad != x.bad, moreRefused)
 	set(int(s.depth) != blk.around(n), moreDepth)
 	set(s.afterPrologue || s.local || !s.inline && s.view != 0, moreMisc)
@@ -291,7 +295,7 @@ func (f *fun) identity() *fun {
 
 // plainWays reports whether a body is entered at the site alone, and nothing is to be said about it but its ways out.
 func (x *blockEncoder) plainWays(s *written) bool {
-	w := s.ways
+	w := x.waysOf(s)
 	if !w.Known || w.Unknown != "" || w.Within || w.NoReturn != 0 || !s.selfOnly {
 		return false
 	}
@@ -398,7 +402,7 @@ func (x *blockEncoder) outs(ways []Way, at uint64) {
 
 // ways writes the ways of a site, those out only if they are not those of the body around it.
 func (x *blockEncoder) ways(s *written, sameOut bool) {
-	w := s.ways
+	w := x.waysOf(s)
 	flags := byte(0)
 	set := func(on bool, bit byte) {
 		if on {
@@ -427,8 +431,8 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 		for i := range list {
 			y := &list[i]
 			var v *wrote
-			if k == 0 {
-				v = s.wayValues[i]
+			if values := x.e.w.valuesAt(s); k == 0 && values != nil {
+				v = values[i]
 			}
 			flags := byte(0)
 			set := func(on bool, bit byte) {

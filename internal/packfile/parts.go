@@ -277,8 +277,8 @@ func (e *encoder) functions() []byte {
 					isNew = 1
 					named++
 				}
-				b = binary.AppendUvarint(b, zigzag(x.line-at)<<1|isNew)
-				at = x.line
+				b = binary.AppendUvarint(b, zigzag(int(x.line)-at)<<1|isNew)
+				at = int(x.line)
 				if isNew == 1 {
 					continue
 				}

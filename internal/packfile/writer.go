@@ -26,6 +26,8 @@ type Writer struct {
 	key     []byte
 	list    []int32  // memory of valuesOf
 	ways    [][]byte // see hold
+
+	wayValues [][]*wrote // of sites that have some: by way in; nil where they are the site's
 }
 
 // interned numbers equal things.
@@ -65,9 +67,9 @@ type written struct {
 	inline, afterPrologue, local   bool
 	selfOnly                       bool // see Site.selfOnly
 	prologue                       uint64
-	held                           held     // see Writer.hold
-	ways                           *Ways    // while its block is written
-	wayValues                      []*wrote // by way in; nil where they are the site's
+	held                           held  // see Writer.hold
+	wayValues                      int32 // where they are among the writer's, from 1; 0: the values at all ways in are the site's
+	released                       int32 // while its block is written, where its ways are among the encoder's, from 1; 0: it has none
 }
 
 // wrote is Values with numbers.
@@ -109,8 +111,6 @@ func (w *Writer) Add(at uint64, s *Site) error {
 		ways := s.Ways
 		if x.selfOnly = s.selfOnly(); x.selfOnly {
 			ways.In = nil
-		} else {
-			x.wayValues = make([]*wrote, len(ways.In))
 		}
 		x.held = w.hold(&ways)
 		for i := range ways.In {
@@ -119,12 +119,24 @@ func (w *Writer) Add(at uint64, s *Site) error {
 				if err != nil {
 					return err
 				}
-				x.wayValues[i] = &v
+				if x.wayValues == 0 {
+					w.wayValues = append(w.wayValues, make([]*wrote, len(ways.In)))
+					x.wayValues = int32(len(w.wayValues))
+				}
+				w.wayValues[x.wayValues-1][i] = &v
 			}
 		}
 	}
 	w.sites = append(w.sites, x)
 	return nil
+}
+
+// valuesAt returns the values at a site's ways in, or nil if all are the site's.
+func (w *Writer) valuesAt(s *written) []*wrote {
+	if s.wayValues == 0 {
+		return nil
+	}
+	return w.wayValues[s.wayValues-1]
 }
 
 // selfOnly reports whether a body is entered at the site alone. Most are, and nothing is kept of that way.
