@@ -7,18 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// atOnce is how many neighbouring sites a goroutine takes at once: they mostly share a unit of the debug information.
-const atOnce = 32
+// leastAtOnce and mostAtOnce are how many neighbouring sites a goroutine takes at once: they mostly share a unit of the debug information.
+const leastAtOnce, mostAtOnce = 8, 32
 
-// eachSite calls f for each site of the plan, on all processors if there are many. It returns the error of the first site that has one.
+// eachSite calls f for each site of the plan, on all processors if there are some. It returns the error of the first site that has one.
 func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(s *Site) error) error {
 	var next, done atomic.Int64
 	var mu sync.Mutex
 	var failed error
-	first := len(p.Sites)
+	first, procs := len(p.Sites), runtime.GOMAXPROCS(0)
+	atOnce := min(max(len(p.Sites)/(4*procs), leastAtOnce), mostAtOnce)
 	work := func() {
 		for {
-			from := int(next.Add(atOnce)) - atOnce
+			from := int(next.Add(int64(atOnce))) - atOnce
 			if from >= len(p.Sites) {
 				return
 			}
@@ -44,7 +45,7 @@ func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f f
 			}
 		}
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(p.Sites)/(2*atOnce))
+	workers := min(procs, len(p.Sites)/(2*leastAtOnce))
 	if workers < 2 {
 		work()
 		return failed

@@ -54,7 +54,11 @@ func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tables := known.tables.Unread(); len(tables) > 0 {
+	t, err := known.tables()
+	if err != nil {
+		return nil, err
+	}
+	if tables := t.Unread(); len(tables) > 0 {
 		c.Why = "the form of the kernel's table at " + tables[0] + " is not known"
 		return c, nil
 	}
@@ -205,10 +209,14 @@ func (c *Code) rules(f *flow.Function) error {
 	if err != nil {
 		return err
 	}
-	f.Indirect = known.tables.Indirect
+	t, err := known.tables()
+	if err != nil {
+		return err
+	}
+	f.Indirect = t.Indirect
 	var patched []ktable.Edge // by address
 	for _, r := range c.ranges {
-		edges, err := known.tables.Edges(r.Lo, r.Hi)
+		edges, err := t.Edges(r.Lo, r.Hi)
 		if err != nil {
 			return err
 		}
@@ -233,7 +241,7 @@ func (c *Code) rules(f *flow.Function) error {
 	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
 		switch check, ok := known.stops[addr+uint64(in.Target)]; {
 		case in.Trap:
-			return known.tables.Stops(addr), false
+			return t.Stops(addr), false
 		case in.Target != 0 && ok:
 			return true, !check
 		}

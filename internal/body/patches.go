@@ -12,7 +12,7 @@ import (
 // symbols finds them.
 type patches struct {
 	once   sync.Once
-	tables *ktable.Tables
+	tables func() (*ktable.Tables, error) // reads them once: a question whose bodies are known needs none
 	// stops are functions of neverReturn, by address, and whether they are checks.
 	kernel bool
 	stops  map[uint64]bool
@@ -41,8 +41,17 @@ func (p *patches) read(img *Image) error {
 			p.stops[addr] = check
 		}
 	}
-	p.tables, err = marks.Tables()
-	return err
+	p.tables = sync.OnceValues(marks.Tables)
+	return nil
+}
+
+// tables returns the tables of a kernel.
+func (img *Image) tables() (*ktable.Tables, error) {
+	p, err := img.patched()
+	if err != nil {
+		return nil, err
+	}
+	return p.tables()
 }
 
 // StaticBranch is an entry of a kernel's table of static branches.
@@ -50,11 +59,11 @@ type StaticBranch = ktable.StaticBranch
 
 // StaticBranches returns the static branches that a kernel's table lists at [lo, hi).
 func (img *Image) StaticBranches(lo, hi uint64) ([]StaticBranch, error) {
-	p, err := img.patched()
-	if err != nil || len(p.tables.Unread()) > 0 {
+	t, err := img.tables()
+	if err != nil || len(t.Unread()) > 0 {
 		return nil, err
 	}
-	return p.tables.StaticBranches(lo, hi), nil
+	return t.StaticBranches(lo, hi), nil
 }
 
 // IsKernel reports whether the image is a kernel's, or a module's: the kernel itself is the one with the symbol _stext.

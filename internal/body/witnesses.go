@@ -69,8 +69,8 @@ func (w *Straight) Begin(img *Image) (ok bool, err error) {
 	if arch == nil || img.IsRelocatable() {
 		return false, nil
 	}
-	known, err := img.patched()
-	if err != nil || len(known.tables.Unread()) > 0 {
+	t, err := img.tables()
+	if err != nil || len(t.Unread()) > 0 {
 		return false, err
 	}
 	if w.Found, w.reads = w.Found[:0], 0; w.Trace == nil {
@@ -197,7 +197,7 @@ func (img *Image) eachIn(ranges []dw.Range, f func(at uint64, in *insn.Insn, cod
 
 func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	arch := insn.For(img.Instructions())
-	known, err := img.patched()
+	t, err := img.tables()
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 		if !ok || in.Lost || in.Leaves || in.Trap || !in.Onward && !in.Branches || in.Onward && in.Branches {
 			return nil
 		}
-		if edges, err := known.tables.Edges(at, at+uint64(in.Size)); err != nil || len(edges) > 0 {
+		if edges, err := t.Edges(at, at+uint64(in.Size)); err != nil || len(edges) > 0 {
 			return err
 		}
 		own := dw.Covers(ranges, at)
