@@ -30,7 +30,7 @@ gate for a kernel build.`,
 		Example: `  prolog-dump coverage --ways entry ./server
   prolog-dump coverage --ways entry --diff ./server ./server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			heap.At(heap.Coverage)
+			heap.From(heap.CoverageFrom, heap.Coverage)
 			path, err := s.OnlyImageOf(args)
 			if err != nil {
 				return err
