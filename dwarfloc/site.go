@@ -355,13 +355,22 @@ func (s *Site) readCallers() error {
 	if err != nil {
 		return err
 	}
-	s.Callers = slices.Clip(callers)
+	s.Callers = callers
 	u.chain.Store(&chain{parent, s.Callers})
 	return nil
 }
 
 func (s *Site) enclosing() (out []Caller, err error) {
-	u := s.u
+	u, depth := s.u, 0
+	for p := u.Recs[s.spot.Rec].Parent; p >= 0; p = u.Recs[p].Parent {
+		if depth++; u.Recs[p].Flags&index.Inlined == 0 {
+			break
+		}
+	}
+	if depth == 0 {
+		return nil, nil
+	}
+	out = make([]Caller, 0, depth)
 	for p := u.Recs[s.spot.Rec].Parent; p >= 0; p = u.Recs[p].Parent {
 		r := &u.Recs[p]
 		c := Caller{Function: u.img.r.Index.NameOf(u.NameRefOf(r))}
