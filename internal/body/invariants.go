@@ -135,7 +135,7 @@ func (c *Code) feeds(i, first int32, marks []flow.Mark) bool {
 		return false
 	}
 	uses := false
-	for at := to.First; at < to.Last && !(at > marks[k].Insn && !c.bodies[i].has(c.owner[at])); at++ {
+	for at := to.First; at < to.Last && (at <= marks[k].Insn || c.bodies[i].has(c.owner[at])); at++ {
 		own := c.bodies[i].has(c.owner[at])
 		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.acts(at) {
 			return false // a copy
