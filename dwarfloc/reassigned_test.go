@@ -121,7 +121,7 @@ func TestReassigned(t *testing.T) {
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
 		{"turns", "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0" + reassigned + "less_by_one: 2" + reassigned +
-			"computed: %rcx >>u 1\ncomputed_here: %rdx >>u 1" + reassigned + "divided: %rcx / 3 ~contradictory\nflipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
+			"computed: %rcx >>u 1" + reassigned + "computed_here: %rdx >>u 1" + reassigned + "divided: %rcx / 3 ~contradictory\nflipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
 		{"loop", "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {

@@ -268,26 +268,34 @@ func (img *Image) straightBefore(rows []dw.Row, at, far uint64) (from uint64, ok
 // Absolute is the base of memory at an address that no register has.
 const Absolute = math.MaxUint64
 
-// StoredBehind calls f for each instruction in straight code from a link-time address on that writes memory at a distance from what a register holds at that
-// address, or at a link-time address.
-func (img *Image) StoredBehind(from uint64, f func(addr uint64, m Slot)) {
-	arch, sec := insn.For(img.Instructions()), img.SectionAt(from)
-	if arch == nil || sec == nil || arch.Touches == nil {
+// StoredBehind calls f for each instruction in straight code from a link-time address on that stores memory at a distance from a register, as long as no instruction
+// has changed that, or with Absolute as the base, memory at a link-time address of which the first byte is known.
+func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot)) {
+	sec := img.SectionAt(from)
+	if sec == nil {
 		return
 	}
-	t := arch.Begin()
+	kept := true
 	img.straight(from, min(from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) {
-		if x, ok := arch.Touches(t, code, at); ok && x.Writes {
-			m := Slot{Base: Absolute, Off: int64(x.At.Const), Size: x.Size}
-			switch of := x.At.Terms[0]; {
-			case x.At.IsConstant():
-				f(at, m)
-			case of.Scale == 1 && of.Symbol <= followed && x.At.Terms[1].Symbol == 0: // a register
-				m.Base = uint64(of.Symbol - 1)
-				f(at, m)
-			}
+		if !kept {
+			return
 		}
-		arch.Follow(t, code, at)
+		if base == Absolute {
+			if arch.Global == nil {
+				return
+			}
+			if to, ok := arch.Global(code, at); ok && to != 0 {
+				if w, ok := arch.Writes(code); ok && w.Memory {
+					f(at, Slot{Base: Absolute, Off: int64(to), Size: 1})
+				}
+			}
+			return
+		}
+		if m, stores, ok := arch.Operand(code); ok && stores && m.Base == base {
+			f(at, m)
+		}
+		w, ok := arch.Writes(code)
+		kept = ok && !w.Registers.Has(base)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
@@ -80,6 +81,56 @@ func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]i
 		}
 	}
 	return parts, true
+}
+
+// StoresAll reports whether instructions of the function that a record is, or is inlined into, store all of some memory at a register plus an offset,
+// before a link-time address, or, in GCC's code, compute an address from the register: then others may store there too, which LLVM's say by object. It reads the code
+// as it stands, which is fast.
+func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (bool, error) {
+	arch := insn.For(u.Image.Instructions())
+	if arch == nil || m.Size <= 0 || m.Size > maxObject {
+		return true, nil
+	}
+	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
+	if err != nil {
+		return false, err
+	}
+	ranges, err := u.extentOf(e)
+	if err != nil {
+		return false, err
+	}
+	base, sp := Registers(1)<<m.Base, Registers(1)<<u.Image.Arch().SP
+	has := make([]bool, m.Size)
+	left, computes, gnu := m.Size, false, u.GNU()
+	for _, r := range ranges {
+		at := r.Lo
+		err := u.Image.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
+			for len(code) > 0 && left > 0 && !computes {
+				in, ok := arch.Next(code)
+				if !ok {
+					return
+				}
+				if _, touches := arch.Touching(code); !touches && gnu {
+					reads, w, ok := arch.Accesses(code)
+					computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && !w.Memory && !in.Call
+				} else if x, _, ok := arch.Operand(code); touches && ok && at < before && x.Base == m.Base {
+					if writes, _ := arch.Touching(code); writes {
+						for i := max(x.Off, m.Off); i < min(x.Off+x.Size, m.Off+m.Size); i++ {
+							if !has[i-m.Off] {
+								has[i-m.Off] = true
+								left--
+							}
+						}
+					}
+				}
+				code, at = code[in.Size:], at+uint64(in.Size)
+			}
+		})
+		if err != nil {
+			return true, nil //nolint:nilerr // the file has no code
+		}
+	}
+	return left == 0 || computes, nil
 }
 
 // Precedes reports whether an instruction at a link-time address is of a statement that comes before the call of a record's body, in the text of the innermost function

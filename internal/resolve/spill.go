@@ -93,7 +93,7 @@ func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
 	s := ev.spot
 	register := l.Kind == loc.KindRegister
-	if s.Kind != Inline || !register && l.Kind != loc.KindValue {
+	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
 		return false, nil
 	}
 	r, err := t.Resolve()
@@ -109,7 +109,8 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 		return false, nil //nolint:nilerr // nothing is read there
 	}
 	var few [1]body.Slot
-	switch at, fixed := fixedAddress(l.Expr); {
+	at, fixed := fixedAddress(l.Expr)
+	switch {
 	case register:
 		few[0] = body.Slot{Base: l.Expr.K, Size: size}
 	case fixed:
@@ -117,14 +118,26 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	case len(slotAt(few[:0], l.Expr, size)) != 1:
 		return false, nil
 	}
-	if late, err = ev.storedBehind(few[0], to.IsConst()); late || err != nil || !register {
-		return late, err
+	// Elsewhere than in the frame only a constant object is known to be set before.
+	constant := to.IsConst()
+	if constant || !register && !fixed && ev.frameAddress(l.Expr) {
+		if late, err = ev.storedBehind(few[0], constant); late || err != nil {
+			return late, err
+		}
+	}
+	if !register {
+		return false, nil
+	}
+	inFrame := false
+	s.U.Img.Code.StoredBehind(s.At.Addr, uint64(ev.Arch.SP), func(uint64, body.Slot) { inFrame = true })
+	if !inFrame {
+		return false, nil
 	}
 	off, ok, err := s.U.Body.Distance(uint64(ev.Arch.SP), l.Expr.K, s.At.Addr)
 	if !ok || err != nil {
 		return false, err
 	}
-	return ev.storedBehind(body.Slot{Base: uint64(ev.Arch.SP), Off: off, Size: size}, to.IsConst())
+	return ev.storedBehind(body.Slot{Base: uint64(ev.Arch.SP), Off: off, Size: size}, constant)
 }
 
 // fixedAddress returns the link-time address that an expression is, if it is one.
@@ -148,8 +161,8 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant bool) (bool, error) {
 		at   body.Slot
 	}
 	var stores []store
-	s.U.Img.Code.StoredBehind(s.At.Addr, func(addr uint64, m body.Slot) {
-		if m.Base == o.Base && m.Off < o.Off+o.Size && o.Off < m.Off+m.Size {
+	s.U.Img.Code.StoredBehind(s.At.Addr, o.Base, func(addr uint64, m body.Slot) {
+		if m.Off < o.Off+o.Size && o.Off < m.Off+m.Size {
 			stores = append(stores, store{addr, m})
 		}
 	})
@@ -218,7 +231,7 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 			at += p.BitSize
 		}
 		return false, nil
-	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
+	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister || !ev.frameAddress(l.Expr):
 		return false, nil
 	}
 	to, err := r.Elem()
@@ -238,17 +251,17 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 		return false, nil //nolint:nilerr // likewise
 	}
 	const around = 1 << 12 // the object may be a member
-	if l.Kind == loc.KindRegister {
-		return ev.lacks(append(few[:0], body.Slot{Base: l.Expr.K, Size: size}), r, 0, around, part)
-	}
 	return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, around, part)
 }
 
 // lacks reports whether bytes of an object with a type, which is at a bit of that and may begin so many bytes before the memory, need not be there; with part, others
 // are.
 func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int64, part bool) (bool, error) {
-	if len(m) != 1 {
+	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
 		return false, nil
+	}
+	if all, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0]); all || err != nil {
+		return false, err
 	}
 	c, err := ev.instructionsOf(ev.spot)
 	if err != nil {
