@@ -110,6 +110,19 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 	if bits == 8 {
 		least = 2
 	}
+	cuts := func(width uint64) bool { return width >= least && width < bits }
+	if !cut {
+		// Only a number that is negative in so many bits shows it.
+		var numbers []uint64
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Const {
+				numbers = append(numbers, n.K)
+			}
+		})
+		cuts = func(width uint64) bool {
+			return width >= least && width < bits && slices.ContainsFunc(numbers, func(k uint64) bool { return k>>(width-2) == 3 })
+		}
+	}
 	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
 		t, err := ev.typeOf(x)
 		if err != nil || t == nil {
@@ -123,12 +136,12 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 				return false, nil //nolint:nilerr // reported where that variable is asked for
 			}
 		}
-		return hasField(t, least, bits, 0), nil
+		return hasField(t, cuts, 0), nil
 	})
 }
 
-// hasField reports whether a type has a bit-field of so many bits at least, and fewer than another number.
-func hasField(t *types.Type, least, less uint64, depth int) bool {
+// hasField reports whether a type has a bit-field of such a width, in bits.
+func hasField(t *types.Type, such func(width uint64) bool, depth int) bool {
 	r, err := t.Resolve()
 	if err != nil || depth > maxWithin || !r.IsRecord() {
 		return false
@@ -136,9 +149,9 @@ func hasField(t *types.Type, least, less uint64, depth int) bool {
 	members, err := r.Members()
 	return err == nil && slices.ContainsFunc(members, func(m types.Member) bool {
 		if m.BitSize != 0 {
-			return m.BitSize >= least && m.BitSize < less
+			return such(m.BitSize)
 		}
-		return hasField(m.Type, least, less, depth+1)
+		return hasField(m.Type, such, depth+1)
 	})
 }
 
