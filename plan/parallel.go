@@ -8,7 +8,7 @@ import (
 )
 
 // leastAtOnce and mostAtOnce are how many neighbouring sites a goroutine takes at once: they mostly share a unit of the debug information.
-const leastAtOnce, mostAtOnce = 8, 32
+const leastAtOnce, mostAtOnce = 16, 32
 
 // eachSite calls f for each site of the plan, on all processors if there are some. It returns the error of the first site that has one.
 func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(s *Site) error) error {

@@ -84,24 +84,24 @@ func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]i
 }
 
 // StoresAll reports whether instructions of the function that a record is, or is inlined into, store all of some memory at a register plus an offset,
-// before a link-time address, or, in GCC's code, compute an address from the register: then others may store there too, which LLVM's say by object. It reads the code
-// as it stands, which is fast.
-func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (bool, error) {
+// before a link-time address. computes is set if they, in GCC's code, compute an address from the register: then others may store there too, which LLVM's say by object.
+// It reads the code as it stands, which is fast.
+func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, err error) {
 	arch := insn.For(u.Image.Instructions())
 	if arch == nil || m.Size <= 0 || m.Size > maxObject {
-		return true, nil
+		return true, false, nil
 	}
 	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	ranges, err := u.extentOf(e)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	base, sp := Registers(1)<<m.Base, Registers(1)<<u.Image.Arch().SP
 	has := make([]bool, m.Size)
-	left, computes, gnu := m.Size, false, u.GNU()
+	left, gnu := m.Size, u.GNU()
 	for _, r := range ranges {
 		at := r.Lo
 		err := u.Image.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
@@ -127,10 +127,10 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (bool, error) {
 			}
 		})
 		if err != nil {
-			return true, nil //nolint:nilerr // the file has no code
+			return true, false, nil //nolint:nilerr // the file has no code
 		}
 	}
-	return left == 0 || computes, nil
+	return left == 0, computes, nil
 }
 
 // Precedes reports whether an instruction at a link-time address is of a statement that comes before the call of a record's body, in the text of the innermost function

@@ -113,15 +113,13 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 	cuts := func(width uint64) bool { return width >= least && width < bits }
 	if !cut {
 		// Only a number that is negative in so many bits shows it.
-		var numbers []uint64
-		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Const {
-				numbers = append(numbers, n.K)
-			}
-		})
+		numbers := numbersOf(e)
 		cuts = func(width uint64) bool {
 			return width >= least && width < bits && slices.ContainsFunc(numbers, func(k uint64) bool { return k>>(width-2) == 3 })
 		}
+	}
+	if !cut && bits == 32 && !slices.ContainsFunc(numbersOf(e), func(k uint64) bool { return k >= 1<<16 && k < 1<<32 }) {
+		return false, nil
 	}
 	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
 		t, err := ev.typeOf(x)
@@ -138,6 +136,16 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 		}
 		return hasField(t, cuts, 0), nil
 	})
+}
+
+// numbersOf returns the constants of an expression.
+func numbersOf(e *loc.Expr) (numbers []uint64) {
+	e.Walk(func(n *loc.Expr) {
+		if n.Op == ops.Const {
+			numbers = append(numbers, n.K)
+		}
+	})
+	return numbers
 }
 
 // hasField reports whether a type has a bit-field of such a width, in bits.

@@ -15,6 +15,9 @@ type Shared struct {
 	// instructions are those of a function, without its statements.
 	instructions    *body.Code
 	instructionsAre markedOf
+	// computing is a function whose code computes addresses from a register: see body.Unit.StoresAll.
+	computing     markedOf
+	computingFrom uint64
 }
 
 // Share makes an evaluator use what others know.

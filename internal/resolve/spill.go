@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -118,9 +117,18 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	case len(slotAt(few[:0], l.Expr, size)) != 1:
 		return false, nil
 	}
-	// Elsewhere than in the frame only a constant object is known to be set before.
+	// Elsewhere than in the frame only a constant object is known to be set before: one whose members are stored next to each other.
 	constant := to.IsConst()
-	if constant || !register && !fixed && ev.frameAddress(l.Expr) {
+	whole, err := to.Resolve()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	kernel, err := s.U.Img.Code.IsKernel()
+	if err != nil {
+		return false, err
+	}
+	// A kernel has no registers that hold several members.
+	if constant && whole.IsRecord() && (fixed || !kernel) || !register && !fixed && ev.frameAddress(l.Expr) {
 		if late, err = ev.storedBehind(few[0], constant); late || err != nil {
 			return late, err
 		}
@@ -128,8 +136,14 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if !register {
 		return false, nil
 	}
+	ranges, end, err := ev.bodyEnd()
+	if err != nil {
+		return false, err
+	}
 	inFrame := false
-	s.U.Img.Code.StoredBehind(s.At.Addr, uint64(ev.Arch.SP), func(uint64, body.Slot) { inFrame = true })
+	s.U.Img.Code.StoredBehind(s.At.Addr, uint64(ev.Arch.SP), func(addr uint64, _ body.Slot) {
+		inFrame = inFrame || addr < end && !dw.Covers(ranges, addr)
+	})
 	if !inFrame {
 		return false, nil
 	}
@@ -169,42 +183,50 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant bool) (bool, error) {
 	if len(stores) == 0 {
 		return false, nil
 	}
-	ranges, err := s.U.Extent(&s.PCs)
+	ranges, end, err := ev.bodyEnd()
 	if err != nil {
 		return false, err
-	}
-	// What is stored behind all of the body, it does not read.
-	end := uint64(0)
-	for _, r := range ranges {
-		end = max(end, r.Lo)
 	}
 	rows, err := s.U.Body.Rows()
 	if err != nil {
 		return false, err
 	}
-	c, err := ev.codeOf(s)
-	if err != nil {
-		return false, err
-	}
 	framed := o.Base == uint64(ev.Arch.SP) || o.Base == body.Absolute
-	return slices.ContainsFunc(stores, func(x store) bool {
-		before, own := c.Precedes(s.Rec, x.addr)
-		if before && framed && constant {
-			return true
-		}
+	for _, x := range stores {
 		row := dw.RowAt(rows, x.addr)
-		if !own || row == nil || row.Line == 0 || uint64(row.File) != s.CallFile {
-			return false
+		here := row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && !dw.Covers(ranges, x.addr)
+		merged := here && constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
+		earlier := here && framed && x.addr < end && int(row.Line) <= s.CallLine
+		if !merged && !earlier && (!framed || !constant) {
+			continue
 		}
-		merged := constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
-		return merged || framed && x.addr < end && int(row.Line) <= s.CallLine
-	}), nil
+		c, err := ev.codeOf(s)
+		if err != nil {
+			return false, err
+		}
+		if before, own := c.Precedes(s.Rec, x.addr); before && framed && constant || own && (merged || earlier) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// bodyEnd returns where the body is, and where its last part begins: what is stored behind that, it does not read.
+func (ev *Evaluator) bodyEnd() (ranges []dw.Range, end uint64, err error) {
+	s := ev.spot
+	if ranges, err = s.U.Extent(&s.PCs); err != nil {
+		return nil, 0, err
+	}
+	for _, r := range ranges {
+		end = max(end, r.Lo)
+	}
+	return ranges, end, nil
 }
 
 // stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
 // stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
 func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
-	if ev.spot.Kind != Inline {
+	if ev.spot.Kind != Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
 		return false, nil
 	}
 	r, err := t.Resolve()
@@ -231,16 +253,16 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 			at += p.BitSize
 		}
 		return false, nil
-	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister || !ev.frameAddress(l.Expr):
+	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
 		return false, nil
 	}
 	to, err := r.Elem()
 	if err != nil {
 		return false, nil //nolint:nilerr // likewise
 	}
-	// What the body may set need not be there before, as in a constructor: in C, one that sets all of it.
+	// What the body may set need not be there before, as in a constructor: in LLVM's C, one that sets all of it.
 	part := !to.IsConst()
-	if part && dw.IsCPlusPlus(ev.spot.U.Lang) {
+	if part && (dw.IsCPlusPlus(ev.spot.U.Lang) || ev.spot.U.Body.GNU()) {
 		return false, nil
 	}
 	if r, err = to.Resolve(); err != nil || !r.IsRecord() {
@@ -260,7 +282,15 @@ func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int6
 	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
 		return false, nil
 	}
-	if all, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0]); all || err != nil {
+	k, of := ev.memory(), markedOf{ev.spot.U, ev.spot.U.Body.Outermost(ev.spot.Rec)}
+	if k.computing == of && k.computingFrom == m[0].Base {
+		return false, nil
+	}
+	all, computes, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0])
+	if computes {
+		k.computing, k.computingFrom = of, m[0].Base
+	}
+	if all || computes || err != nil {
 		return false, err
 	}
 	c, err := ev.instructionsOf(ev.spot)
