@@ -136,8 +136,9 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// TestNamesKept: who asks for many functions that are not there is told the nearest ones each time, and the names are listed once.
-func TestNamesKept(t *testing.T) {
+// packed returns a pack of a fixture.
+func packed(t *testing.T) *dwarfloc.Image {
+	t.Helper()
 	var b bytes.Buffer
 	if _, err := pack.Write(t.Context(), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), pack.Options{}, &b); err != nil {
 		t.Fatal(err)
@@ -146,7 +147,13 @@ func TestNamesKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer img.Close()
+	t.Cleanup(func() { _ = img.Close() })
+	return img
+}
+
+// TestNamesKept: who asks for many functions that are not there is told the nearest ones each time, and the names are listed once.
+func TestNamesKept(t *testing.T) {
+	img := packed(t)
 	first, err := img.QualifiedNames(t.Context())
 	if err != nil || len(first) < 20 {
 		t.Fatal(len(first), err)
@@ -161,15 +168,7 @@ func TestNamesKept(t *testing.T) {
 
 // TestListed: the sites that a selection has looked at are read once, and are those that are read alone; whoever asks again gets others.
 func TestListed(t *testing.T) {
-	var b bytes.Buffer
-	if _, err := pack.Write(t.Context(), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), pack.Options{}, &b); err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.FromBytes("p", b.Bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
+	img := packed(t)
 	for _, inlined := range []bool{false, true} {
 		list, err := inside.List(img, t.Context(), nil, func(s *dwarfloc.Site) (bool, error) { return s.Inlined() == inlined, nil })
 		if err != nil || list.Len() < 5 {

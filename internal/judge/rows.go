@@ -29,14 +29,14 @@ var Rows = []Row{
 		Name: "const", Because: "no statement assigns a parameter of a const type",
 		// But LLVM leaves out bits that the body does not use all the same.
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Constant || c.Compiler != LLVM || c.Pointer || c.Place != Held && c.Place != Computed {
-				return c.Constant, nil
-			}
-			if c.Place == Computed {
+			switch left := c.Compiler == LLVM && !c.Pointer; {
+			case !c.Constant, left && c.Place == Computed:
 				return false, nil
+			case left && c.Place == Held:
+				made, err := e.Made()
+				return !made, err
 			}
-			made, err := e.Made()
-			return !made, err
+			return true, nil
 		},
 	},
 	{

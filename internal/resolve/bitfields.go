@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -113,13 +114,16 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 	cuts := func(width uint64) bool { return width >= least && width < bits }
 	if !cut {
 		// Only a number that is negative in so many bits shows it.
-		numbers := numbersOf(e)
-		cuts = func(width uint64) bool {
-			return width >= least && width < bits && slices.ContainsFunc(numbers, func(k uint64) bool { return k>>(width-2) == 3 })
+		var widths []uint64
+		e.Walk(func(n *loc.Expr) {
+			if width := uint64(mathbits.Len64(n.K)); n.Op == ops.Const && cuts(width) && n.K>>(width-2) == 3 {
+				widths = append(widths, width)
+			}
+		})
+		if len(widths) == 0 {
+			return false, nil
 		}
-	}
-	if !cut && bits == 32 && !slices.ContainsFunc(numbersOf(e), func(k uint64) bool { return k >= 1<<16 && k < 1<<32 }) {
-		return false, nil
+		cuts = func(width uint64) bool { return slices.Contains(widths, width) }
 	}
 	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
 		t, err := ev.typeOf(x)
@@ -136,16 +140,6 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 		}
 		return hasField(t, cuts, 0), nil
 	})
-}
-
-// numbersOf returns the constants of an expression.
-func numbersOf(e *loc.Expr) (numbers []uint64) {
-	e.Walk(func(n *loc.Expr) {
-		if n.Op == ops.Const {
-			numbers = append(numbers, n.K)
-		}
-	})
-	return numbers
 }
 
 // hasField reports whether a type has a bit-field of such a width, in bits.

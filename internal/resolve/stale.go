@@ -1,0 +1,235 @@
+package resolve
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// An object can lack at a site what its source has stored: a location is where the object is, and says nothing of what is there. Compilers remove stores that nobody
+// reads, and move others behind the instructions of a body that does not need them.
+
+// pointeeStoredLate reports whether a value is the address of an object into which an instruction of the caller's stores in the straight code behind
+// the site, of a statement that comes before the call: what is read there is what was there before. GCC's second scheduling pass moves such stores too. And it makes one
+// store of several that are next to each other, where the last one was.
+func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
+	s := ev.spot
+	register := l.Kind == loc.KindRegister
+	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
+		return false, nil
+	}
+	r, err := t.Resolve()
+	if err != nil || r.Kind != types.Pointer {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	to, err := r.Elem()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	size, err := to.ByteSize()
+	if err != nil || size <= 0 {
+		return false, nil //nolint:nilerr // nothing is read there
+	}
+	var few [1]body.Slot
+	at, fixed := fixedAddress(l.Expr)
+	switch {
+	case register:
+		few[0] = body.Slot{Base: l.Expr.K, Size: size}
+	case fixed:
+		few[0] = body.Slot{Base: body.Absolute, Off: int64(at), Size: size}
+	case len(slotAt(few[:0], l.Expr, size)) != 1:
+		return false, nil
+	}
+	framed := !register && !fixed && ev.frameAddress(l.Expr)
+	constant := to.IsConst()
+	whole, err := to.Resolve()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	kernel, err := s.U.Img.Code.IsKernel()
+	if err != nil {
+		return false, err
+	}
+	// Elsewhere than in the frame only a constant object is known to be set before. On the heap, one store of several members shows it, which kernels do not
+	// have: they leave vector registers alone.
+	if framed || constant && whole.IsRecord() && (fixed || !kernel) {
+		if late, err = ev.storedBehind(few[0], constant, fixed || framed); late || err != nil {
+			return late, err
+		}
+	}
+	if !register {
+		return false, nil
+	}
+	ranges, end, err := ev.bodyEnd()
+	if err != nil {
+		return false, err
+	}
+	inFrame := false
+	s.U.Img.Code.StoredBehind(s.At.Addr, uint64(ev.Arch.SP), func(addr uint64, _ body.Slot) {
+		inFrame = inFrame || addr < end && !dw.Covers(ranges, addr)
+	})
+	if !inFrame {
+		return false, nil
+	}
+	off, ok, err := s.U.Body.Distance(uint64(ev.Arch.SP), l.Expr.K, s.At.Addr)
+	if !ok || err != nil {
+		return false, err
+	}
+	return ev.storedBehind(body.Slot{Base: uint64(ev.Arch.SP), Off: off, Size: size}, constant, true)
+}
+
+// fixedAddress returns the link-time address that an expression is, if it is one.
+func fixedAddress(e *loc.Expr) (addr uint64, ok bool) {
+	switch {
+	case e == nil:
+	case e.Op == ops.Addr:
+		return e.K, true
+	case e.Op == ops.Add && e.A.Op == ops.Addr && e.B.Op == ops.Const:
+		return e.A.K + e.B.K, true
+	}
+	return 0, false
+}
+
+// storedBehind reports whether an instruction of the caller's stores into an object in the straight code behind the site, for a statement before the call. constant is
+// set for one that the body does not change, and known for one that is in the frame or at a fixed address.
+func (ev *Evaluator) storedBehind(o body.Slot, constant, known bool) (bool, error) {
+	s := ev.spot
+	type store struct {
+		addr uint64
+		at   body.Slot
+	}
+	var stores []store
+	s.U.Img.Code.StoredBehind(s.At.Addr, o.Base, func(addr uint64, m body.Slot) {
+		if m.Off < o.Off+o.Size && o.Off < m.Off+m.Size {
+			stores = append(stores, store{addr, m})
+		}
+	})
+	if len(stores) == 0 {
+		return false, nil
+	}
+	ranges, end, err := ev.bodyEnd()
+	if err != nil {
+		return false, err
+	}
+	rows, err := s.U.Body.Rows()
+	if err != nil {
+		return false, err
+	}
+	for _, x := range stores {
+		row := dw.RowAt(rows, x.addr)
+		here := row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && !dw.Covers(ranges, x.addr)
+		merged := here && constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
+		earlier := here && known && x.addr < end && int(row.Line) <= s.CallLine
+		if !merged && !earlier && (!known || !constant) {
+			continue
+		}
+		c, err := ev.codeOf(s)
+		if err != nil {
+			return false, err
+		}
+		if before, own := c.Precedes(s.Rec, x.addr); before && known && constant || own && (merged || earlier) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// bodyEnd returns where the body is, and where its last part begins: what is stored behind that, it does not read.
+func (ev *Evaluator) bodyEnd() (ranges []dw.Range, end uint64, err error) {
+	s := ev.spot
+	if ranges, err = s.U.Extent(&s.PCs); err != nil {
+		return nil, 0, err
+	}
+	for _, r := range ranges {
+		end = max(end, r.Lo)
+	}
+	return ranges, end, nil
+}
+
+// stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
+// stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
+func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
+	if ev.spot.Kind != Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
+		return false, nil
+	}
+	r, err := t.Resolve()
+	if err != nil {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var few [1]body.Slot
+	switch {
+	case l.Kind == loc.KindMemory:
+		size, err := r.ByteSize()
+		if err != nil {
+			return false, nil //nolint:nilerr // likewise
+		}
+		return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, 0, false)
+	case l.Kind == loc.KindPieces:
+		at := uint64(0)
+		for i := range l.Pieces {
+			p := &l.Pieces[i]
+			if p.Loc.Kind == loc.KindMemory && p.BitOffset == 0 {
+				if is, err := ev.lacks(slotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
+					return is, err
+				}
+			}
+			at += p.BitSize
+		}
+		return false, nil
+	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
+		return false, nil
+	}
+	to, err := r.Elem()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	// What the body may set need not be there before, as in a constructor: in LLVM's C, one that sets all of it.
+	part := !to.IsConst()
+	if part && (dw.IsCPlusPlus(ev.spot.U.Lang) || ev.spot.U.Body.GNU()) {
+		return false, nil
+	}
+	if r, err = to.Resolve(); err != nil || !r.IsRecord() {
+		return false, nil //nolint:nilerr // of an array it is not known how much is pointed to
+	}
+	size, err := r.ByteSize()
+	if err != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	const around = 1 << 12 // the object may be a member
+	return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, around, part)
+}
+
+// lacks reports whether bytes of an object with a type, which is at a bit of that and may begin so many bytes before the memory, need not be there; with part, others
+// are.
+func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int64, part bool) (bool, error) {
+	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
+		return false, nil
+	}
+	k, of := ev.memory(), markedOf{ev.spot.U, ev.spot.U.Body.Outermost(ev.spot.Rec)}
+	if k.computing == of && k.computingFrom == m[0].Base {
+		return false, nil
+	}
+	all, computes, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0])
+	if computes {
+		k.computing, k.computingFrom = of, m[0].Base
+	}
+	if all || computes || err != nil {
+		return false, err
+	}
+	c, err := ev.instructionsOf(ev.spot)
+	if err != nil {
+		return false, err
+	}
+	parts, _ := c.Stale(ev.spot.At.Addr, m[0].Base, m[0].Off, m[0].Size, before)
+	if part && len(parts) == 1 && parts[0] == [2]int64{0, m[0].Size} {
+		return false, nil
+	}
+	for _, p := range parts {
+		if padding, err := t.Padding(bit+uint64(p[0])*8, bit+uint64(p[1])*8); err != nil || !padding {
+			return true, err
+		}
+	}
+	return false, nil
+}
