@@ -110,11 +110,12 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, 
 				if !ok {
 					return
 				}
-				if _, touches := arch.Touching(code); !touches && gnu {
+				switch writes, touches := arch.Touching(code); {
+				case !touches && gnu:
 					reads, w, ok := arch.Accesses(code)
 					computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && !w.Memory && !in.Call
-				} else if x, _, ok := arch.Operand(code); touches && ok && at < before && x.Base == m.Base {
-					if writes, _ := arch.Touching(code); writes {
+				case writes && touches && at < before:
+					if x, _, ok := arch.Operand(code); ok && x.Base == m.Base {
 						for i := max(x.Off, m.Off); i < min(x.Off+x.Size, m.Off+m.Size); i++ {
 							if !has[i-m.Off] {
 								has[i-m.Off] = true

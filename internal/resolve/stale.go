@@ -20,6 +20,17 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
 		return false, nil
 	}
+	kernel, err := s.U.Img.Code.IsKernel()
+	if err != nil {
+		return false, err
+	}
+	at, fixed := fixedAddress(l.Expr)
+	framed := !register && !fixed && ev.frameAddress(l.Expr)
+	// One store of several members shows it on the heap, which kernels do not have: they leave vector registers alone.
+	anywhere := fixed || !kernel
+	if !register && !framed && !anywhere {
+		return false, nil
+	}
 	r, err := t.Resolve()
 	if err != nil || r.Kind != types.Pointer {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
@@ -32,31 +43,26 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if err != nil || size <= 0 {
 		return false, nil //nolint:nilerr // nothing is read there
 	}
-	var few [1]body.Slot
-	at, fixed := fixedAddress(l.Expr)
-	switch {
-	case register:
-		few[0] = body.Slot{Base: l.Expr.K, Size: size}
-	case fixed:
-		few[0] = body.Slot{Base: body.Absolute, Off: int64(at), Size: size}
-	case len(slotAt(few[:0], l.Expr, size)) != 1:
-		return false, nil
-	}
-	framed := !register && !fixed && ev.frameAddress(l.Expr)
+	// Elsewhere than in the frame only a constant object is known to be set before.
 	constant := to.IsConst()
-	whole, err := to.Resolve()
-	if err != nil {
-		return false, nil //nolint:nilerr // likewise
+	if constant && anywhere && !framed {
+		if whole, err := to.Resolve(); err != nil || !whole.IsRecord() {
+			anywhere = false
+		}
 	}
-	kernel, err := s.U.Img.Code.IsKernel()
-	if err != nil {
-		return false, err
-	}
-	// Elsewhere than in the frame only a constant object is known to be set before. On the heap, one store of several members shows it, which kernels do not
-	// have: they leave vector registers alone.
-	if framed || constant && whole.IsRecord() && (fixed || !kernel) {
-		if late, err = ev.storedBehind(few[0], constant, fixed || framed); late || err != nil {
-			return late, err
+	if framed || constant && anywhere {
+		var few [1]body.Slot
+		object := slotAt(few[:0], l.Expr, size)
+		switch {
+		case register:
+			object = append(object[:0], body.Slot{Base: l.Expr.K, Size: size})
+		case fixed:
+			object = append(object[:0], body.Slot{Base: body.Absolute, Off: int64(at), Size: size})
+		}
+		for _, o := range object {
+			if late, err = ev.storedBehind(o, constant, fixed || framed); late || err != nil {
+				return late, err
+			}
 		}
 	}
 	if !register {
