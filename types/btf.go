@@ -21,7 +21,7 @@ type btfTypes struct {
 
 func (b *btfTypes) guard(f func() error) error { return b.Guard(f) }
 
-func (b *btfTypes) elem(t *Type, depth int) (*Type, error) { return b.typeIn(btf.ID(t.elem.U), depth) }
+func (b *btfTypes) elem(t *Type, depth int) (*Type, error) { return b.typeIn(btf.ID(t.elem), depth) }
 
 func (b *btfTypes) definedElsewhere(*Type) bool { return false }
 
@@ -126,7 +126,7 @@ func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Type{src: b, id: uint64(s.ID), elem: dw.Value{U: uint64(s.Elem)}, Size: int64(s.Size)}
+	t := &Type{src: b, id: uint64(s.ID), elem: uint64(s.Elem), Size: int64(s.Size)}
 	if t.Name, err = s.Name(); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 	case btf.KindArray:
 		t.Kind, t.tag = Array, dw.TagArrayType
 		made, _ := s.Array()
-		t.elem.U = uint64(made)
+		t.elem = uint64(made)
 		el, err := b.typeIn(made, depth+1)
 		if err != nil {
 			return nil, err

@@ -249,7 +249,7 @@ func (u *unitTypes) declared(t *Type) (file string, line int, err error) {
 func (u *unitTypes) tagged(*Type) bool { return dw.IsC(u.language()) }
 
 func (u *unitTypes) memberPointer(t *Type, depth int) (prefix, suffix string) {
-	el, err := u.typeIn(t.elem, 0)
+	el, err := u.typeIn(t.made(), 0)
 	p, s := "?", ""
 	if err != nil {
 		el = VoidType

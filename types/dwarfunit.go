@@ -17,10 +17,13 @@ type unitTypes struct {
 
 func (u *unitTypes) guard(f func() error) error { return u.all.o.Guard(f) }
 
-func (u *unitTypes) elem(t *Type, depth int) (*Type, error) { return u.typeIn(t.elem, depth) }
+func (u *unitTypes) elem(t *Type, depth int) (*Type, error) { return u.typeIn(t.made(), depth) }
+
+// made is the reference to the type that a type is made of.
+func (t *Type) made() dw.Value { return dw.Value{U: t.elem, Form: t.elemForm} }
 
 func (u *unitTypes) definedElsewhere(t *Type) bool {
-	return (t.IsRecord() || t.Kind == Enum) && t.elem.Form == dw.FormRefSig8
+	return (t.IsRecord() || t.Kind == Enum) && t.elemForm == dw.FormRefSig8
 }
 
 func (u *unitTypes) damaged(t *Type, what string) error {
@@ -93,10 +96,10 @@ func (u *unitTypes) readType(off uint64, depth int) (*Type, error) {
 			t.ByReference, t.ByValue = v.U == dw.CallByReference, v.U == dw.CallByValue
 		case dw.AttrType:
 			if !declared {
-				t.elem = v
+				t.elem, t.elemForm = v.U, v.Form
 			}
 		case dw.AttrSignature:
-			t.elem, declared = v, true
+			t.elem, t.elemForm, declared = v.U, v.Form, true
 		case dw.AttrDeclaration:
 			if v.U != 0 {
 				t.Size = -1
@@ -140,7 +143,7 @@ func (u *unitTypes) readType(off uint64, depth int) (*Type, error) {
 		// and an offset.
 		if t.Size < 0 {
 			t.Size = int64(u.AddrSize)
-			if el, err := u.typeIn(t.elem, depth+1); err == nil && el.Kind == Func {
+			if el, err := u.typeIn(t.made(), depth+1); err == nil && el.Kind == Func {
 				t.Size *= 2
 			}
 		}
@@ -173,8 +176,8 @@ func (u *unitTypes) readType(off uint64, depth int) (*Type, error) {
 // enumSigned reports whether an enumeration is signed. GCC gives the underlying type;
 // otherwise a negative enumerator shows it.
 func (u *unitTypes) enumSigned(t *Type, e dw.Entry, depth int) (bool, error) {
-	if t.elem.Form != 0 {
-		el, err := u.typeIn(t.elem, depth+1)
+	if t.elemForm != 0 {
+		el, err := u.typeIn(t.made(), depth+1)
 		if err != nil {
 			return false, err
 		}
@@ -197,7 +200,7 @@ func (u *unitTypes) enumSigned(t *Type, e dw.Entry, depth int) (bool, error) {
 
 // arraySize returns the size of an array in bytes, or -1 if it is unknown.
 func (u *unitTypes) arraySize(t *Type, e dw.Entry, depth int) (int64, error) {
-	el, err := u.typeIn(t.elem, depth+1)
+	el, err := u.typeIn(t.made(), depth+1)
 	if err != nil {
 		return -1, err
 	}
@@ -236,5 +239,5 @@ func (u *unitTypes) dimensions(t *Type) ([]int64, error) {
 		return nil, err
 	}
 	dims, err := readDims(e)
-	return dims[min(t.skip, len(dims)):], err
+	return dims[min(int(t.skip), len(dims)):], err
 }

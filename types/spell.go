@@ -53,7 +53,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	case Struct, Union, Class, Enum:
 		word := recordWords[t.Kind]
 		switch {
-		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
+		case t.Name == "" && t.elemForm == dw.FormRefSig8:
 			_, p, s := elem() // only a declaration
 			return p, s
 		case t.Name == "":

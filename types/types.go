@@ -81,24 +81,25 @@ const (
 // Type is a type in the image's debug information. The type that it is made of is
 // read by Elem.
 type Type struct {
-	Kind   Kind
 	Name   string // "" for a type without a name of its own
 	Size   int64  // bytes, or -1 if unknown; see ByteSize for typedefs
-	Signed bool   // for integers, characters and enumerations
+	Kind   Kind
+	Signed bool // for integers, characters and enumerations
 
 	// ByValue and ByReference are set if the debug information of a C++ class says how it is passed
 	// (DW_AT_calling_convention).
 	ByValue, ByReference bool
 
-	src   source // nil for a type that no image has, such as void
-	id    uint64 // for src: the offset of an entry, or a number in BTF
-	elem  dw.Value
-	tag   dw.Tag
-	skip  int   // dimensions of an array that have been indexed
-	to    *Type // of a pointer that is not in the image
-	plain bool  // in BTF: it is spelled without "struct"
+	// A kernel's units have many types: their order keeps one at 88 bytes.
+	plain    bool // in BTF: it is spelled without "struct"
+	tag      dw.Tag
+	elemForm dw.Form
+	skip     int32  // dimensions of an array that have been indexed
+	src      source // nil for a type that no image has, such as void
+	id       uint64 // for src: the offset of an entry, or a number in BTF
+	elem     uint64 // with elemForm, what DW_AT_type or DW_AT_signature has; in BTF a number
 
-	real atomic.Pointer[Type] // cached result of Resolve
+	real, next atomic.Pointer[Type] // cached results of Resolve and Elem; next is set of a pointer that is not in the image
 }
 
 // source is where a type was read: debug information, or BTF. Each answers for a type of its own.
@@ -136,8 +137,8 @@ const maxDepth = 64
 // element, what a typedef or a qualifier applies to, a function's result, or an
 // enumeration's underlying type.
 func (t *Type) Elem() (*Type, error) {
-	if t.to != nil {
-		return t.to, nil
+	if el := t.next.Load(); el != nil {
+		return el, nil
 	}
 	if t.src == nil {
 		return VoidType, nil
@@ -147,6 +148,9 @@ func (t *Type) Elem() (*Type, error) {
 		el, err = t.src.elem(t, 0)
 		return err
 	})
+	if err == nil {
+		t.next.Store(el)
+	}
 	return el, err
 }
 
@@ -183,7 +187,7 @@ func (t *Type) resolve(depth int) (*Type, error) {
 			t.real.Store(r)
 			return r, nil
 		}
-		next := r.to
+		next := r.next.Load()
 		if next == nil {
 			var err error
 			if next, err = r.src.elem(r, depth); err != nil {
@@ -259,7 +263,7 @@ func (t *Type) Count() (el *Type, n int64, err error) {
 		if len(dims) < 2 {
 			return nil
 		}
-		row := &Type{Kind: t.Kind, Name: t.Name, src: t.src, id: t.id, tag: t.tag, elem: t.elem, skip: t.skip + 1}
+		row := &Type{Kind: t.Kind, Name: t.Name, src: t.src, id: t.id, tag: t.tag, elem: t.elem, elemForm: t.elemForm, skip: t.skip + 1}
 		row.Size, err = sizeOf(el, dims[1:], 0)
 		el = row
 		return err
@@ -371,7 +375,9 @@ func (t *Type) Enumerators() (out []Enumerator, err error) {
 
 // PointerTo returns the type of a pointer.
 func PointerTo(t *Type, size int) *Type {
-	return &Type{Kind: Pointer, Size: int64(size), src: t.src, tag: dw.TagPointerType, to: t}
+	p := &Type{Kind: Pointer, Size: int64(size), src: t.src, tag: dw.TagPointerType}
+	p.next.Store(t)
+	return p
 }
 
 // WordType is the type of an address as a number.

@@ -94,9 +94,10 @@ func (img *Image) SetsFirst(from uint64, of Registers) bool {
 // in some ranges. Where a branch or a call is between, or an instruction is not known, nothing is known to.
 func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Range) bool {
 	found := false
-	straight := img.straight(from, to, func(arch *insn.Arch, at uint64, code []byte) {
+	straight := img.straight(from, to, func(arch *insn.Arch, at uint64, code []byte) bool {
 		w, ok := arch.Writes(code)
 		found = found || ok && w.Registers&of != 0 && !dw.Covers(without, at)
+		return true
 	})
 	return straight && found
 }
@@ -174,11 +175,10 @@ func (img *Image) Stepped(register, at uint64) int64 {
 
 // Padding reports whether code from one link-time address to another does nothing: it aligns what follows.
 func (img *Image) Padding(from, to uint64) bool {
-	does := false
-	return img.straight(from, to, func(arch *insn.Arch, _ uint64, code []byte) {
+	return img.straight(from, to, func(arch *insn.Arch, _ uint64, code []byte) bool {
 		in, _ := arch.Next(code)
-		does = does || !in.Nop
-	}) && !does
+		return in.Nop
+	})
 }
 
 // SetBefore reports whether an instruction that ends at a link-time address may set a register: instructions of several lengths may end there.
@@ -239,13 +239,14 @@ func (u *Unit) followNear(register, at uint64, f func(s *symbolic.State)) error 
 		return nil
 	}
 	written := false
-	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) {
+	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) bool {
 		w, ok := arch.Writes(code)
-		written = written || !ok || w.Registers.Has(register)
+		written = !ok || w.Registers.Has(register)
+		return !written
 	})
 	if written {
 		s := arch.State()
-		u.Image.straight(from, at, func(_ *insn.Arch, addr uint64, code []byte) { s.Step(code, addr) })
+		u.Image.straight(from, at, func(_ *insn.Arch, addr uint64, code []byte) bool { s.Step(code, addr); return true })
 		f(s)
 	}
 	return nil
@@ -275,27 +276,23 @@ func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot)) {
 	if sec == nil {
 		return
 	}
-	kept := true
-	img.straight(from, min(from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) {
-		if !kept {
-			return
-		}
+	img.straight(from, min(from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) bool {
 		if base == Absolute {
 			if arch.Global == nil {
-				return
+				return false
 			}
 			if to, ok := arch.Global(code, at); ok && to != 0 {
 				if w, ok := arch.Writes(code); ok && w.Memory {
 					f(at, Slot{Base: Absolute, Off: int64(to), Size: 1})
 				}
 			}
-			return
+			return true
 		}
 		if m, stores, ok := arch.Operand(code); ok && stores && m.Base == base {
 			f(at, m)
 		}
 		w, ok := arch.Writes(code)
-		kept = ok && !w.Registers.Has(base)
+		return ok && !w.Registers.Has(base)
 	})
 }
 
@@ -310,7 +307,7 @@ func (u *Unit) LoadedNear(register, at uint64) (m Slot, ok bool, err error) {
 	if !straight {
 		return m, false, nil
 	}
-	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) {
+	u.Image.straight(from, at, func(arch *insn.Arch, _ uint64, code []byte) bool {
 		w, known := arch.Writes(code)
 		switch {
 		case !known:
@@ -320,33 +317,35 @@ func (u *Unit) LoadedNear(register, at uint64) (m Slot, ok bool, err error) {
 			m, stores, ok = arch.Operand(code)
 			ok = ok && !stores && !arch.Updates(code).Has(register)
 		}
+		return true
 	})
 	return m, ok, nil
 }
 
 // Straight reports whether code from one link-time address to another only goes on at the next instruction.
 func (img *Image) Straight(from, to uint64) bool {
-	return img.straight(from, to, func(*insn.Arch, uint64, []byte) {})
+	return img.straight(from, to, func(*insn.Arch, uint64, []byte) bool { return true })
 }
 
-func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte)) bool {
+// straight calls visit for such instructions as long as it returns true, with the code from each on, and reports whether it was called for all up to the last address.
+func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte) bool) (whole bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil || from > to || to-from > maxFirst {
 		return false
 	}
-	code, err := img.Bytes(from, to-from)
-	if err != nil {
-		return false
-	}
-	for at := from; at < to; {
-		in, ok := arch.Next(code[at-from:])
-		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
-			return false
+	err := img.View(from, to-from, func(code []byte) {
+		at := from
+		for at < to {
+			in, ok := arch.Next(code)
+			if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap || !visit(arch, at, code) {
+				return
+			}
+			at += uint64(in.Size)
+			code = code[in.Size:]
 		}
-		visit(arch, at, code[at-from:])
-		at += uint64(in.Size)
-	}
-	return true
+		whole = true
+	})
+	return whole && err == nil
 }
 
 // Repeats reports whether code from one link-time address to another has a branch back to its first instruction.

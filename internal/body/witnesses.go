@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
@@ -53,7 +54,9 @@ type Witness struct {
 type Straight struct {
 	Trace *symbolic.Trace
 	Found []Witness
-	reads int // of the body's own instructions on the way
+	code  []byte        // memory for what is read
+	edges []ktable.Edge // of that code
+	reads int           // of the body's own instructions on the way
 }
 
 // Limits of a straight way: in instructions, in bytes of code that are read at once, and in jumps.
@@ -210,17 +213,22 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			if sec == nil {
 				return nil
 			}
-			if code, err = img.Bytes(at, min(maxStraightBytes, sec.Addr+sec.Size-at)); err != nil {
+			err := img.View(at, min(maxStraightBytes, sec.Addr+sec.Size-at), func(d []byte) { w.code = append(w.code[:0], d...) })
+			if err != nil {
 				return nil //nolint:nilerr // a file with debug information only has no code
 			}
+			code = w.code
 			end = at + uint64(len(code))
+			if w.edges, err = t.Edges(at, end); err != nil {
+				return err
+			}
 		}
 		in, ok := arch.Next(code)
 		if !ok || in.Lost || in.Leaves || in.Trap || !in.Onward && !in.Branches || in.Onward && in.Branches {
 			return nil
 		}
-		if edges, err := t.Edges(at, at+uint64(in.Size)); err != nil || len(edges) > 0 {
-			return err
+		if slices.ContainsFunc(w.edges, func(e ktable.Edge) bool { return e.From >= at && e.From < at+uint64(in.Size) }) {
+			return nil
 		}
 		own := dw.Covers(ranges, at)
 		if in.Call {

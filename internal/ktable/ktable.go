@@ -89,19 +89,26 @@ func (m *Marks) Tables() (*Tables, error) {
 // Edges returns the edges that begin in [lo, hi), in order. The error is about a damaged image.
 func (t *Tables) Edges(lo, hi uint64) ([]Edge, error) {
 	var out []Edge
-	code := t.marks.reader()
-	add := func(from, to uint64) {
-		if from >= lo && from < hi {
-			out = append(out, Edge{from, to})
-		}
-	}
+	var code *code
+	var add func(from, to uint64)
 	for i := range t.tables {
 		x := &t.tables[i]
 		first := lo - min(lo, x.before)
 		k := sort.Search(len(x.at), func(k int) bool { return x.at[k].addr >= first })
 		for ; k < len(x.at) && x.at[k].addr < hi; k++ {
+			if code == nil { // in most code there is none
+				code = t.marks.reader()
+				add = func(from, to uint64) {
+					if from >= lo && from < hi {
+						out = append(out, Edge{from, to})
+					}
+				}
+			}
 			x.of(code, x.list.at(int(x.at[k].n)), add)
 		}
+	}
+	if code == nil {
+		return nil, nil
 	}
 	slices.SortFunc(out, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	return slices.Compact(out), code.err

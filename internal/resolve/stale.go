@@ -69,7 +69,7 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 		return false, nil
 	}
 	ranges, end, err := ev.bodyEnd()
-	if err != nil {
+	if err != nil || s.At.Addr >= end {
 		return false, err
 	}
 	inFrame := false
