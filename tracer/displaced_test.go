@@ -47,6 +47,56 @@ int main(void)
 	copy(to, from, 7, 3, 2);
 	return to[0] + to[1] == 77;
 }`, "take", 14, []string{"clang-14 -O1", "clang-14 -O2", "clang-14 -O3", "clang-16 -O2", "clang-22 -O2"}},
+	// Two calls in two branches, which GCC has merged: the statements of both stand before the first instruction.
+	{"merged branches", `
+#include <ctype.h>
+#include <stdlib.h>
+static int used, size;
+static char *kept;
+static const char *at;
+static void keep(int c)
+{
+	if (used < 0)
+		abort();
+	if (used >= size) {
+		size += 256;
+		kept = realloc(kept, size);
+		if (!kept)
+			exit(1);
+	}
+	kept[used] = c;
+	++used;
+}
+__attribute__((noinline)) static int word(void)
+{
+	int c = *++at;
+	if (isalpha((unsigned char)c)) {
+		used = 0;
+		for (;;) {
+			if (isalpha((unsigned char)c)) {
+				if (isupper((unsigned char)c))
+					c = tolower(c);
+				keep(c);
+			} else if (isdigit((unsigned char)c) || c == '-' || c == '.' || c == '$') {
+				keep(c);
+			} else if (c == '_') {
+				keep('-');
+			} else
+				break;
+			c = *++at;
+		}
+		keep(0);
+		return kept[0] + used;
+	}
+	return 0;
+}
+int main(void)
+{
+	at = "%tokEn-1x ";
+	int n = word();
+	at = "%start_a.b ";
+	return n + word() == 0;
+}`, "keep", 19, []string{"gcc-11 -O3", "gcc-12 -O3"}},
 	// What the body loads is tested much later, behind a call of the caller's.
 	{"load and test", `
 struct text { const char *s; _Bool raw; };

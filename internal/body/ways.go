@@ -81,10 +81,13 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		entry.Unknown = "no instruction of the body is reached"
 		return entry, nil
 	}
-	out := Ways{NoReturn: runs.Ends, Within: len(runs.In) == 0}
+	out := Ways{NoReturn: runs.Ends}
 	merged := c.mergedAway(int32(i))
 	part := c.isMergedPart(int32(i))
 	for _, w := range runs.In {
+		if c.othersToo(int32(i), w) {
+			continue
+		}
 		if w.Again = w.Again || part || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
 			w.Before = nil
 		}
@@ -92,6 +95,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		in.Behind = c.Marked() && c.behindLoop(w.Insn)
 		out.In = append(out.In, in)
 	}
+	out.Within = len(out.In) == 0
 	for _, w := range runs.Out {
 		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
 		out.Out = append(out.Out, c.place(w))
@@ -128,6 +132,32 @@ func (c *Code) mergedAway(i int32) bool {
 	return ok && b.live && t != nil && !b.has(c.owner[n]) && c.graph.Meets(int32(n)) && slices.ContainsFunc(t.bodies, func(k int32) bool {
 		x := &c.bodies[k]
 		return k != i && x.live && x.start == b.start && x.has(c.owner[n])
+	})
+}
+
+// othersToo reports whether a way into a body is one into another body of its function, which is not around it or in it, and counts there: by the row of the line table
+// where that begins, or by a row of instructions that both have. One row is one call's, or that of two that GCC has merged, and each time that it is reached one of them
+// runs.
+func (c *Code) othersToo(i int32, w flow.Way) bool {
+	t := c.twinsOf(i)
+	if t == nil || !c.Marked() {
+		return false
+	}
+	addr := c.graph.Insns[w.Insn].Addr
+	begins := func(k int32) bool {
+		x := &c.bodies[k]
+		return x.live && x.viewed && x.start == addr && x.view == uint64(w.View)
+	}
+	first := begins(i)
+	return slices.ContainsFunc(t.bodies, func(k int32) bool {
+		x := &c.bodies[k]
+		switch {
+		case k <= i && i < x.end || i <= k && k < c.bodies[i].end:
+			return false
+		case begins(k) || first:
+			return begins(k) && (!first || k < i)
+		}
+		return k < i && dw.Covers(x.ranges, addr) && slices.ContainsFunc(c.solveMarked(k).In, func(o flow.Way) bool { return o.Insn == w.Insn && o.View == w.View })
 	})
 }
 
