@@ -100,6 +100,7 @@ type follower struct {
 	jumps []uint64 // indirect jumps that are not followed yet
 	heads []uint64 // addresses that begin blocks
 	out   []edge   // of all jumps and branches, and further edges
+	led   []edge   // of indirect jumps through tables
 	kinds []uint8  // memory of parts
 }
 
@@ -114,7 +115,7 @@ type part struct {
 func (g *Graph) Follow(f *Function) *Graph {
 	*g = Graph{refuses: f.Refuses, Insns: g.Insns[:0], Blocks: g.Blocks[:0], preds: g.preds[:0], of: g.of[:0], work: g.work}
 	w := &g.work
-	*w = follower{f: f, g: g, parts: w.parts[:0], todo: w.todo[:0], jumps: w.jumps[:0], heads: w.heads[:0], out: w.out[:0], kinds: w.kinds[:0]}
+	*w = follower{f: f, g: g, parts: w.parts[:0], todo: w.todo[:0], jumps: w.jumps[:0], heads: w.heads[:0], out: w.out[:0], led: w.led[:0], kinds: w.kinds[:0]}
 	size := 0
 	for _, p := range f.Parts {
 		size += len(p.Bytes)
@@ -307,13 +308,22 @@ func (w *follower) tables() {
 	var left []uint64
 	for _, at := range jumps {
 		p := w.part(at)
-		var starts []uint32
+		code := jumptable.Code{Code: p.Code}
 		for off, k := range p.kinds {
-			if k != 0 {
-				starts = append(starts, uint32(off))
+			if k == 0 {
+				continue
+			}
+			code.Starts = append(code.Starts, uint32(off))
+			if kind := Kind(k - 1); kind == Halt || kind == Last {
+				code.Ends = append(code.Ends, uint32(off))
 			}
 		}
-		targets, ok := jumptable.Targets(w.f.Arch, p.Code, starts, uint32(at-p.Addr), w.f.Read)
+		for _, e := range w.led {
+			if w.part(e.from) == p && w.part(e.to) == p {
+				code.Led = append(code.Led, jumptable.Edge{From: uint32(e.from - p.Addr), To: uint32(e.to - p.Addr)})
+			}
+		}
+		targets, ok := jumptable.Targets(w.f.Arch, &code, uint32(at-p.Addr), w.f.Read)
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
 		}
@@ -324,7 +334,7 @@ func (w *follower) tables() {
 		found = true
 		for _, to := range targets {
 			w.reach(to)
-			w.out = append(w.out, edge{at, to})
+			w.led = append(w.led, edge{at, to})
 		}
 	}
 	for _, at := range left {
@@ -357,6 +367,7 @@ func (w *follower) blocks() {
 	}
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
+	w.out = append(w.out, w.led...)
 	slices.SortFunc(w.out, func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	w.out = slices.Compact(w.out)
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }

@@ -21,7 +21,8 @@ type edge struct {
 	taken bool  // by the branch at its end
 }
 
-func blocksOf(a *insn.Arch, code insn.Code, starts []uint32) (b blocks) {
+func blocksOf(a *insn.Arch, code *Code) (b blocks) {
+	starts, ends := code.Starts, code.Ends
 	n := len(starts)
 	b.at, b.size, b.of = starts, make([]int32, n), make([]int32, n)
 	list := make([]insn.Insn, n)
@@ -34,6 +35,9 @@ func blocksOf(a *insn.Arch, code insn.Code, starts []uint32) (b blocks) {
 		if !ok {
 			in = insn.Insn{Size: 1}
 		}
+		if len(ends) > 0 && ends[0] == at {
+			in.Onward, ends = false, ends[1:]
+		}
 		list[i], b.size[i] = in, int32(in.Size)
 		if to, ok := slices.BinarySearch(starts, uint32(int64(at)+in.Target)); in.Branches && ok {
 			begins[to] = true
@@ -41,6 +45,20 @@ func blocksOf(a *insn.Arch, code insn.Code, starts []uint32) (b blocks) {
 		if i+1 < n && (in.Branches || !in.Onward || starts[i+1] != at+uint32(in.Size)) {
 			begins[i+1] = true
 		}
+	}
+	index := func(at uint32) int32 {
+		i, ok := slices.BinarySearch(starts, at)
+		if !ok {
+			return -1
+		}
+		return int32(i)
+	}
+	led := make(map[int32]bool, len(code.Led)) // jumps
+	for _, e := range code.Led {
+		if to := index(e.To); to >= 0 {
+			begins[to] = true
+		}
+		led[index(e.From)] = true
 	}
 	for i := range list {
 		if i == 0 || begins[i] {
@@ -60,8 +78,13 @@ func blocksOf(a *insn.Arch, code insn.Code, starts []uint32) (b blocks) {
 		if in.Onward && int(end+1) < n && starts[end+1] == at+uint32(in.Size) {
 			b.into[k+1] = append(b.into[k+1], edge{int32(k), false})
 		}
-		if in.Lost && !in.Onward {
+		if in.Lost && !in.Onward && !led[end] {
 			lost = append(lost, edge{int32(k), true})
+		}
+	}
+	for _, e := range code.Led {
+		if from, to := index(e.From), index(e.To); from >= 0 && to >= 0 {
+			b.into[b.of[to]] = append(b.into[b.of[to]], edge{b.of[from], true})
 		}
 	}
 	for k := range b.into {

@@ -19,9 +19,21 @@ const (
 	mostSteps   = 1 << 15 // instructions on all paths
 )
 
+// Code is one contiguous part of a function, and what is known of it.
+type Code struct {
+	insn.Code
+	Starts []uint32 // the offsets of its known instructions, in order
+	// Ends are those of calls and traps behind which nothing follows: the code there is reached in other ways. Where such a call was taken for one that returns, a
+	// register that keeps the address of a table seemed to have changed on the way.
+	Ends []uint32
+	Led  []Edge // where indirect jumps lead of which that is known
+}
+
+// Edge is a way from one instruction to another, by their offsets.
+type Edge struct{ From, To uint32 }
+
 // Targets returns where an indirect jump leads: the addresses in the table that it reads, in
-// order and each once. code is one contiguous part of a function, starts are the offsets of its
-// known instructions in order, and at is the jump's. read returns n bytes at a link-time address,
+// order and each once. at is the jump's offset in the code. read returns n bytes at a link-time address,
 // or nil; what a program may change is better not among them.
 //
 // The jump must lead to a constant plus what is loaded from a table, and every path to it that is
@@ -36,12 +48,12 @@ const (
 // Known forms are those of GCC 11 and 12 and of clang 14 to 16: tables of addresses, and of
 // distances from the table (GCC's ASM_OUTPUT_ADDR_DIFF_ELT, LLVM's EK_LabelDifference32) or from
 // a label, which arm64 has in one or two bytes too, in units of four.
-func Targets(a *insn.Arch, code insn.Code, starts []uint32, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
-	last, found := slices.BinarySearch(starts, at)
+func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
+	last, found := slices.BinarySearch(code.Starts, at)
 	if !found || int(at) >= len(code.Bytes) {
 		return nil, false
 	}
-	s := tableSearch{arch: a, code: code, read: read, blocks: blocksOf(a, code, starts)}
+	s := tableSearch{arch: a, code: code.Code, read: read, blocks: blocksOf(a, code)}
 	s.jump = int32(last)
 	seen := make(map[uint64]bool)
 	if !s.paths([]int32{s.blockOf(int32(last))}, nil, seen) || len(seen) == 0 {

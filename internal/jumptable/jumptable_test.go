@@ -253,7 +253,7 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 			if tables[addr] != nil {
 				continue
 			}
-			if targets, ok := jumptable.Targets(a, code, starts, at, read); ok {
+			if targets, ok := jumptable.Targets(a, &jumptable.Code{Code: code, Starts: starts}, at, read); ok {
 				tables[addr] = targets
 				for _, to := range targets {
 					todo = append(todo, to-code.Addr)
@@ -337,7 +337,7 @@ func TestKernelSwitches(t *testing.T) {
 		for i := range tt.entries {
 			want = append(want, at+size+uint64(i)*4)
 		}
-		got, ok := jumptable.Targets(a, insn.Code{Addr: at, Bytes: code}, starts, starts[len(starts)-1], read)
+		got, ok := jumptable.Targets(a, &jumptable.Code{Code: insn.Code{Addr: at, Bytes: code}, Starts: starts}, starts[len(starts)-1], read)
 		if !ok || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %d targets %#x, want %d %#x", tt.arch, ok, len(got), got, len(want), want[:2])
 		}
