@@ -42,6 +42,9 @@ func (t *Trace) SymbolLimits(id int32) Limits {
 	switch s.Kind {
 	case Loaded:
 		l = t.asSigned(Value{Terms: [2]Term{{id, 1}}}, s.Bits)
+		if k, ok := t.before(s); ok && l.Implied && k.Hi <= l.Hi {
+			l = k
+		}
 	case ZeroExtended:
 		l = t.asSigned(s.Of, s.Bits)
 		if of := t.limits(s.Of); of.Hi <= l.Hi {
@@ -68,6 +71,23 @@ func (t *Trace) SymbolLimits(id int32) Limits {
 		l.Lo = max(l.Lo, k.Lo)
 	}
 	return l
+}
+
+// before returns the limits that a comparison has set to what was loaded from the same memory, if there were only stores since that seemed to be elsewhere. Compilers compare a
+// number in memory and load it again as an index, behind stores of which they know that they do not change it: they read nothing twice that may have changed.
+func (t *Trace) before(s *Symbol) (Limits, bool) {
+	x := *s
+	for x.Which--; x.Which >= t.lost; x.Which-- {
+		w := t.written[x.Which-t.lost] // the store between
+		if w.addr.Terms == s.Of.Terms && w.overlaps(place{s.Of, s.Bits}) {
+			break
+		}
+		if id, ok := t.index[x]; ok {
+			k, known := t.known[id]
+			return k, known
+		}
+	}
+	return Limits{}, false
 }
 
 // asSigned returns the limits that the lower bits of a value have by comparisons of their sign-extension: GCC compares an

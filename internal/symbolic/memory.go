@@ -6,6 +6,12 @@ type place struct {
 	bits uint8
 }
 
+// overlaps reports whether two places, whose addresses differ by a constant, have a byte in common.
+func (p place) overlaps(q place) bool {
+	d := int64(p.addr.Const - q.addr.Const)
+	return d < int64(q.bits/8) && -d < int64(p.bits/8)
+}
+
 // mostMemory is how many places are kept in mind.
 const mostMemory = 256
 
@@ -44,12 +50,12 @@ func (t *Trace) IsFrom(v, addr Value) bool {
 // for a constant and does not overlap.
 func (t *Trace) Store(addr Value, bits uint8, v Value) {
 	t.stores++
+	t.written = append(t.written, place{addr, bits})
 	if len(t.memory) > mostMemory {
 		clear(t.memory)
 	}
 	for p := range t.memory {
-		d := int64(p.addr.Const - addr.Const)
-		if p.addr.Terms != addr.Terms || d < int64(bits/8) && -d < int64(p.bits/8) {
+		if p.addr.Terms != addr.Terms || p.overlaps(place{addr, bits}) {
 			delete(t.memory, p)
 		}
 	}
@@ -71,6 +77,7 @@ func (t *Trace) Store(addr Value, bits uint8, v Value) {
 // Forget is a write to memory that may be anywhere.
 func (t *Trace) Forget() {
 	t.stores++
+	t.written, t.lost = t.written[:0], t.stores
 	clear(t.memory)
 }
 

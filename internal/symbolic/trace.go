@@ -8,7 +8,9 @@ type Trace struct {
 	Regs    [32]Value        // by DWARF number
 	memory  map[place]Value  // what is known to be there
 	stores  int32
-	bits    uint8 // of a register
+	lost    int32   // stores at the last write to memory that may be anywhere
+	written []place // by the stores since
+	bits    uint8   // of a register
 	Flags   Comparison
 	frame   Registers          // that point into the frame
 	spills  map[Value]Value    // what 64 bits of the frame were set to, by their addresses
@@ -71,7 +73,7 @@ func (t *Trace) Restart() {
 	clear(t.known)
 	clear(t.memory)
 	clear(t.Decided)
-	*t = Trace{frame: t.frame, bits: t.bits, spills: t.spills, Symbols: t.Symbols[:0], index: t.index, known: t.known, memory: t.memory, Decided: t.Decided}
+	*t = Trace{frame: t.frame, bits: t.bits, spills: t.spills, Symbols: t.Symbols[:0], index: t.index, known: t.known, memory: t.memory, written: t.written[:0], Decided: t.Decided}
 	t.begin()
 }
 
