@@ -287,6 +287,11 @@ func TestTables(t *testing.T) {
 			"memory that changes", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3", "2cfeffff 2dfeffff 2cfeffff",
 			"10 branch>1a,2c; 1a jump; 2c leave" + unknown,
 		},
+		// The lower bits of a spilled number are compared, and all of it is the index.
+		{
+			"a spilled index", "488b6c2408 83fd02 7710 488d15df010000 48630caa 4801d1 ffe1 c3 ffc0c3", "2afeffff 2bfeffff 2afeffff",
+			"10 branch>1a,2a; 1a jump>2a,2b; 2a leave; 2b leave ",
+		},
 		// 10: lea 200, %rbx; 17: call; jump to 3c for 7, or by the table at 200 to 31 and 32; 35: %rbx is set, a call that does not return; 3c: jmp 17
 		{
 			"a call that does not return", "488d1de9010000 e8e4070000 83f807 741b 83f802 770f 89c0 48630483 4801d8 ffe0 c3 ffc0c3 89fb e8c4080000 ebd9",

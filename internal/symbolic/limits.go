@@ -61,7 +61,8 @@ func (t *Trace) SymbolLimits(id int32) Limits {
 			}
 		}
 	}
-	if l.Implied && s.Bits != 8 && (s.Kind == ZeroExtended || s.Kind == InputRegister) {
+	_, spilled := t.Slot(id)
+	if l.Implied && s.Bits != 8 && (s.Kind == ZeroExtended || s.Kind == InputRegister || spilled) {
 		l = t.narrow(id, l)
 	}
 	if k, ok := t.known[id]; ok {
@@ -102,17 +103,18 @@ func (t *Trace) asSigned(of Value, bits uint8) Limits {
 	return Limits{Hi: Mask(bits), Implied: true}
 }
 
-// narrow returns the limits of a number whose lower bits were compared. Compilers then know that
+// narrow returns the limits of a number, perhaps of one that was spilled, whose lower bits were compared. Compilers then know that
 // the rest is zero: clang 14 compares %dil of an unsigned char that is passed, and uses %rdi.
 func (t *Trace) narrow(id int32, l Limits) Limits {
 	s := t.Symbols[id]
 	of := s.Of
-	if s.Kind == InputRegister {
+	whole := s.Kind != ZeroExtended
+	if whole {
 		of = Value{Terms: [2]Term{{id, 1}}}
 	}
 	for _, bits := range [...]uint8{8, 16, 32} {
 		part, ok := t.index[Symbol{Kind: ZeroExtended, Of: of, Bits: bits}]
-		if ok && (s.Kind == InputRegister || bits < s.Bits) {
+		if ok && (whole || bits < s.Bits) {
 			if k, ok := t.known[part]; ok && !k.Implied && k.Hi < l.Hi {
 				return k
 			}
