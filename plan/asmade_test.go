@@ -15,6 +15,47 @@ var noted = []struct {
 	compilers                           []string
 	want                                string // of each argument at inlined bodies: ! is sure, ~ doubtful
 }{
+	{"a hoisted statement", `
+struct coder { unsigned bits, mask; unsigned short probs[4 * 0x300]; };
+struct coder all;
+volatile unsigned sink;
+static inline unsigned tree(const unsigned short *p, const unsigned bits, unsigned symbol)
+{
+	unsigned price = 0;
+	symbol += 1u << bits;
+	do {
+		const unsigned bit = symbol & 1;
+		symbol >>= 1;
+		price += p[symbol] ^ bit;
+	} while (symbol != 1);
+	return price;
+}
+__attribute__((noinline)) static unsigned literal(const struct coder *c, unsigned pos, unsigned before, _Bool matched, unsigned byte, unsigned symbol)
+{
+	const unsigned short *const p = c->probs + 0x300u * (((pos & c->mask) << c->bits) + (before >> (8u - c->bits)));
+	unsigned price = 0;
+	if (!matched) {
+		price = tree(p, 8, symbol);
+	} else {
+		unsigned offset = 0x100;
+		symbol += 1u << 8;
+		do {
+			byte <<= 1;
+			price += p[(offset + (byte & offset) + (symbol >> 8))];
+			symbol <<= 1;
+			offset &= ~(byte ^ symbol);
+		} while (symbol < (1u << 16));
+	}
+	return price;
+}
+int main(int c, char **v)
+{
+	all.bits = all.mask = 1;
+	for (int i = 0; i < 6; i++)
+		sink += literal(&all, i, i * 50, i & 1, i * 40, 30 + i);
+	return sink == 99;
+}
+`, "c", "tree symbol", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os"}, "~"},
 	{"bit-fields", `
 struct record { unsigned size, one : 1, two : 2, three : 5; int four : 4, five : 4; unsigned char six, seven : 3; short eight : 9; };
 volatile long turns;

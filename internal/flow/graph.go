@@ -534,6 +534,25 @@ func (g *Graph) OnlyBefore(n int32) (before int32, ok bool) {
 	return g.Blocks[g.preds[b][0]].Last - 1, true
 }
 
+// Forward is OnlyBefore that leaves out branches back, from higher addresses: those of a loop that begins there.
+func (g *Graph) Forward(n int32) (before int32, ok bool) {
+	b := g.Block(n)
+	if g.Blocks[b].First < n || b == g.entry {
+		return g.OnlyBefore(n)
+	}
+	for _, p := range g.preds[b] {
+		last := g.Blocks[p].Last - 1
+		switch {
+		case g.Insns[last].Addr > g.Insns[n].Addr:
+		case ok:
+			return 0, false
+		default:
+			before, ok = last, true
+		}
+	}
+	return before, ok
+}
+
 // AllPaths follows all paths from a block. It calls at for that block and for each block that the
 // paths lead to, once, or twice for the first block if a path comes back to it. A block that at
 // settles ends its paths, well or not. AllPaths reports whether all paths are settled well: none

@@ -13,7 +13,7 @@ type known struct {
 	statements                                       int
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
-	joined, kept, alone, turned, elsewhere           bool
+	joined, kept, alone, turned, elsewhere, hoisted  bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -31,6 +31,7 @@ func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
+func (k known) Hoisted() (bool, error)              { return k.hoisted, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
@@ -74,6 +75,9 @@ func TestRows(t *testing.T) {
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
 		{"views", false, views, known{joined: true}},
+		{"hoisted", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{hoisted: true}},
+		{"views", false, computed(views), known{hoisted: true}},
+		{"held by the caller", false, llvm, known{hoisted: true, passedOn: true}},
 		{"overtaken", true, unmarked, known{overtaken: true}},
 		{"before, unmarked", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},

@@ -90,6 +90,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC computes the first statement of both sides of a branch in front of it, and loses the markers of that and of where the body begins.
+		Name: "hoisted", Because: "an instruction of the body's has changed the register before the probe, and the debug information does not say where the body is entered", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler == LLVM || c.Place != Held {
+				return false, nil
+			}
+			return e.Hoisted()
+		},
+	},
+	{
 		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Entry || c.Place == Fixed && c.Note == Whole {

@@ -436,6 +436,22 @@ func (e *evidence) Overtaken() (bool, error) {
 	})
 }
 
+func (e *evidence) Hoisted() (bool, error) {
+	s := e.s
+	if s.Kind != Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 || e.v.Loc.Kind != loc.KindRegister {
+		return false, nil
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil || len(ranges) == 1 {
+		return false, err
+	}
+	c, err := e.ev.instructionsOf(s)
+	if err != nil {
+		return false, err
+	}
+	return c.Hoisted(ranges, e.v.Loc.Expr.K, s.Addr), nil
+}
+
 func (e *evidence) Alone() (bool, error) {
 	if e.s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || !e.x.Location.IsBlock() {
 		return false, nil
