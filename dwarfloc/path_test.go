@@ -172,7 +172,7 @@ func TestUseTypesOf(t *testing.T) {
 	other := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(full.all...)}})
 	for _, use := range []bool{false, true} {
 		var o Options
-		want := "type-mismatch: struct far is only declared: no unit of the image defines it"
+		want := "type-mismatch: struct far is only declared: no unit of the image defines it, or several do, and differently"
 		if use {
 			o.TypesOf = other
 			want = "[%rdi+6]"

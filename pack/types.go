@@ -231,10 +231,7 @@ func (t *typeTable) record(x *types.Type) (ref, error) {
 	full := x
 	if x.Size < 0 {
 		var err error
-		if full, err = x.Resolve(); err == nil {
-			full, err = full.Complete()
-		}
-		if err != nil {
+		if full, err = x.Complete(); err != nil {
 			return 0, err
 		}
 	}

@@ -33,7 +33,7 @@ func (d *decoder) decode(t *types.Type, b []byte, path string, depth int) any {
 		return x
 	}
 	d.left--
-	r, err := t.Resolve()
+	r, err := t.Complete()
 	if err != nil || depth > maxDepth || d.left < 0 {
 		return rawBytes(b)
 	}
@@ -78,6 +78,9 @@ func (d *decoder) decode(t *types.Type, b []byte, path string, depth int) any {
 		}
 		return extended(number(obj), size) // an offset, or -1
 	case types.Struct, types.Union, types.Class:
+		if r.Size < 0 {
+			return literal("?") // it is only declared: nobody knows its members
+		}
 		if x := d.variant(r, obj, depth); x != nil {
 			return x
 		}
@@ -144,7 +147,10 @@ func (d *decoder) array(t *types.Type, b []byte, depth int) any {
 		return rawBytes(b)
 	}
 	size, err := el.ByteSize()
-	if err != nil || size <= 0 {
+	switch {
+	case err == nil && size < 0:
+		return literal("?") // likewise
+	case err != nil || size <= 0:
 		return rawBytes(b)
 	}
 	if r, err := el.Resolve(); err == nil && r.Kind == types.Char && r.Name == "char" && printable(b) {

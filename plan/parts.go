@@ -124,7 +124,7 @@ func (l *partList) address(v *dwarfloc.Variable) error {
 
 // inside adds the texts and slices in a structure, which begins so many bytes after the argument.
 func (l *partList) inside(v *dwarfloc.Variable, path string, from, depth int) error {
-	t, err := v.Type.Resolve()
+	t, err := v.Type.Complete()
 	if err != nil || t.Kind != types.Struct && t.Kind != types.Class || depth == maxPartDepth {
 		return err
 	}
@@ -139,7 +139,7 @@ func (l *partList) inside(v *dwarfloc.Variable, path string, from, depth int) er
 		if m.Name == "" || m.BitSize > 0 {
 			continue
 		}
-		r, err := m.Type.Resolve()
+		r, err := m.Type.Complete()
 		if err != nil || r.Kind != types.Struct && r.Kind != types.Class {
 			continue // damaged debug information is said of the argument itself
 		}

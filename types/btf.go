@@ -316,8 +316,8 @@ func (b *btfTypes) complete(t *Type) (*Type, error) {
 		kind = "union"
 	}
 	full, err := b.Named(kind + " " + t.Name)
-	if err != nil || full == nil {
-		return t, err
+	if err != nil || full == nil || full.plain {
+		return t, err // in C++ and the like a name without what is around it means nothing; who has written the pack has searched
 	}
 	return full, nil
 }

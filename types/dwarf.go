@@ -17,11 +17,12 @@ import (
 
 // dwarfTypes is a typesource.DWARF.
 type dwarfTypes struct {
-	index *index.Index
-	o     typesource.DWARFOptions[Type]
-	once  sync.Once
-	units []unitTypes // by number; see begin
-	langs partialLangs
+	index   *index.Index
+	o       typesource.DWARFOptions[Type]
+	once    sync.Once
+	units   []unitTypes // by number; see begin
+	langs   partialLangs
+	records definitions
 
 	mu          sync.Mutex
 	completed   map[typeName]*Type // nil where no unit defines it
@@ -52,7 +53,7 @@ func (d *dwarfTypes) Forget(u *dw.Unit) {
 	x := d.of(u)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.known = nil
+	x.known, x.whole, x.names = nil, nil, nil
 }
 
 // typeName names a type that units only declare.
@@ -64,6 +65,9 @@ type typeName struct {
 // complete returns the definition of a type that its unit only declares, or t itself
 // if no unit defines it.
 func (u *unitTypes) complete(t *Type) (*Type, error) {
+	if dw.IsCPlusPlus(u.language()) {
+		return u.completeByScope(t)
+	}
 	d := u.all
 	key := typeName{t.tag, t.Name}
 	d.mu.Lock()

@@ -12,7 +12,9 @@ type unitTypes struct {
 	all *dwarfTypes
 
 	mu    sync.Mutex
-	known map[uint64]*Type // by the offset of their entry
+	known map[uint64]*Type  // by the offset of their entry
+	whole map[uint64]*Type  // what completeByScope has found, likewise
+	names map[uint64]string // of what it only declares; nil before it is asked for
 }
 
 func (u *unitTypes) guard(f func() error) error { return u.all.o.Guard(f) }

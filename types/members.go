@@ -48,7 +48,7 @@ func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err 
 		if a.Name != "" {
 			continue
 		}
-		in, err := a.Type.resolve(0)
+		in, err := a.Type.completed(0)
 		if err != nil {
 			return m, false, err
 		}
@@ -77,7 +77,7 @@ func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, err
 			names = append(names, m.Name)
 			continue
 		}
-		in, err := m.Type.resolve(0)
+		in, err := m.Type.completed(0)
 		if err == nil {
 			names, err = in.memberNames(names, depth+1, tries)
 		}
@@ -93,7 +93,7 @@ func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, err
 func (t *Type) Padding(lo, hi uint64) (bool, error) { return t.padding(lo, hi, 0) }
 
 func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
-	t, err := t.Resolve()
+	t, err := t.Complete()
 	if err != nil || depth > maxDepth || !t.IsRecord() {
 		return false, err
 	}

@@ -230,13 +230,13 @@ func (t *Type) Reference() (r *Type, is bool, err error) {
 	return r, r.tag == dw.TagReferenceType || r.tag == dw.TagRvalueRefType, nil
 }
 
-// ByteSize returns the size in bytes, through typedefs and qualifiers. It is -1 if
-// unknown, as for void, an incomplete structure or an array without a length.
+// ByteSize returns the size in bytes, through typedefs and qualifiers, of a structure that its unit only declares by its
+// definition: see Complete. It is -1 if unknown, as for void, an incomplete structure or an array without a length.
 func (t *Type) ByteSize() (int64, error) {
 	if t.Size >= 0 {
 		return t.Size, nil
 	}
-	r, err := t.Resolve()
+	r, err := t.Complete()
 	if err != nil {
 		return -1, err
 	}
@@ -278,7 +278,7 @@ func (t *Type) Count() (el *Type, n int64, err error) {
 func sizeOf(el *Type, dims []int64, depth int) (int64, error) {
 	size := el.Size
 	if size < 0 {
-		r, err := el.resolve(depth)
+		r, err := el.completed(depth)
 		if err != nil {
 			return -1, err
 		}
@@ -296,20 +296,33 @@ func sizeOf(el *Type, dims []int64, depth int) (int64, error) {
 	return size, nil
 }
 
-// Complete returns the definition of a structure, union or class that its unit only declares, from the first unit
-// of the image, or else of the one that completes its types, that has one. It returns other types, and those that no
-// unit defines, as they are.
+// Complete returns the type without typedefs and qualifiers, as Resolve does, and of a structure, union or class that its unit only
+// declares the definition: from the first unit of the image, or else of the one that completes its types, that has one. In C++ the
+// namespaces and classes around it belong to its name, and definitions of several sizes are none. What no unit defines
+// is returned as it is. It is for whole values: what a pointer leads to need not be searched for.
 func (t *Type) Complete() (*Type, error) {
-	if t.src == nil || t.Size >= 0 || t.Name == "" || !t.IsRecord() {
-		return t, nil
+	r, err := t.Resolve()
+	if err != nil || !r.declaredOnly() {
+		return r, err
 	}
-	out := t
-	err := t.guard(func() (err error) {
-		out, err = t.src.complete(t)
+	err = r.guard(func() (err error) {
+		r, err = r.src.complete(r)
 		return err
 	})
-	return out, err
+	return r, err
 }
+
+// completed is Complete at a recursion depth, for a type that has been read inside of guard.
+func (t *Type) completed(depth int) (*Type, error) {
+	r, err := t.resolve(depth)
+	if err != nil || !r.declaredOnly() {
+		return r, err
+	}
+	return r.src.complete(r)
+}
+
+// declaredOnly reports whether the type is a record with a name that may be defined elsewhere.
+func (t *Type) declaredOnly() bool { return t.src != nil && t.Size < 0 && t.Name != "" && t.IsRecord() }
 
 // Declared returns where the type is declared. The file's path is relative if it is below
 // the compilation directory, and "" if the debug information does not say.

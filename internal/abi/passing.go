@@ -57,7 +57,7 @@ func PassingOf(t *types.Type, lang uint64, a Machine) (p Passing, ok bool, err e
 
 // passingBy is passingOf, or the same for results.
 func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p Passing, ok bool, err error) {
-	if t, err = t.Resolve(); err != nil {
+	if t, err = t.Complete(); err != nil {
 		return p, false, err
 	}
 	word := int64(a.WordSize)

@@ -35,7 +35,7 @@ type scalars struct {
 
 // add adds an object of type t. ok is false if it has something of which it is not known how that is passed.
 func (c *scalars) add(t *types.Type, l scalar, depth int) (ok bool, err error) {
-	if t, err = t.Resolve(); err != nil || depth > maxDepth {
+	if t, err = t.Complete(); err != nil || depth > maxDepth {
 		return false, err
 	}
 	if c.asked++; c.asked > maxScalars {

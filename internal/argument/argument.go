@@ -74,7 +74,7 @@ func (a *argument) mismatch(format string, args ...any) {
 
 // shape decides what to fetch of the argument's variable.
 func (a *argument) shape(o *Options) error {
-	t, err := a.variable.Type.Resolve()
+	t, err := a.variable.Type.Complete()
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func Element(v *dwarfloc.Variable) (*types.Type, error) {
 	if v.Elements.Kind != loc.KindNone {
 		return v.Type, nil
 	}
-	t, err := v.Type.Resolve()
+	t, err := v.Type.Complete()
 	if err != nil {
 		return nil, err
 	}

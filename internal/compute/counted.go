@@ -18,14 +18,14 @@ func (c *computation) counted(of, with *syntax.Expr, isPattern bool) (n number, 
 	if err != nil {
 		return n, false, err
 	}
-	t, err := v.Type.Resolve()
+	t, err := v.Type.Complete()
 	if err != nil {
 		return n, false, err
 	}
 	if t.Kind == types.Pointer {
 		if el, err := t.Elem(); err != nil {
 			return n, false, err
-		} else if t, err = el.Resolve(); err != nil || !isRecord(t) {
+		} else if t, err = el.Complete(); err != nil || !isRecord(t) {
 			return n, false, err
 		}
 		if v, err = Follow(v, []syntax.Step{{Kind: syntax.StepIndex}}); err != nil {

@@ -501,10 +501,6 @@ func elementSize(e *syntax.Expr, t *types.Type) (int64, error) {
 		if r.Kind == types.Void {
 			return 1, nil // as GCC does
 		}
-		if r, err = r.Complete(); err != nil {
-			return 0, err
-		}
-		size = r.Size
 	}
 	if size <= 0 {
 		return 0, wrongAt(e, "the size of %v, to which the address leads, is not known", t)

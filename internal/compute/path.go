@@ -175,7 +175,7 @@ func (f *follower) step(o *object, p *syntax.Step) error {
 	if _, err := f.referent(o); err != nil {
 		return err
 	}
-	t, err := o.t.Resolve()
+	t, err := o.t.Complete()
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (f *follower) deref(o *object, t *types.Type) error {
 
 // member leads to a member of a structure or union.
 func (f *follower) member(o *object, name string) error {
-	t, err := o.t.Resolve()
+	t, err := o.t.Complete()
 	if err != nil {
 		return err
 	}
@@ -306,14 +306,7 @@ func (f *follower) member(o *object, name string) error {
 		return wrong("%v has no members: it is no structure or union", o.t)
 	}
 	if t.Size < 0 {
-		if t, err = t.Complete(); err != nil {
-			return err
-		}
-		if t.Size < 0 {
-			o.t = t
-			return wrong("%v is only declared: no unit of the image defines it", t)
-		}
-		o.t = t
+		return wrong("%v is only declared: no unit of the image defines it, or several do, and differently", t)
 	}
 	m, ok, err := t.Find(name)
 	if err != nil {
@@ -417,14 +410,6 @@ func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 	size, err := el.ByteSize()
 	if err != nil {
 		return err
-	}
-	if size < 0 {
-		if r, err := el.Resolve(); err == nil && r.IsRecord() {
-			if r, err = r.Complete(); err != nil {
-				return err
-			}
-			el, size = r, r.Size
-		}
 	}
 	if size <= 0 {
 		return wrong("the elements of %v have no size", o.t)

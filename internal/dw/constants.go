@@ -40,6 +40,7 @@ const (
 	TagEnumerator        Tag = 0x28
 	TagSubprogram        Tag = 0x2e
 	TagTemplateTypeParam Tag = 0x2f
+	TagTemplateValue     Tag = 0x30
 	TagVariantPart       Tag = 0x33
 	TagVariable          Tag = 0x34
 	TagVolatileType      Tag = 0x35

@@ -78,7 +78,7 @@ func membersOf(t *types.Type) string {
 const maxUnnamed = 8
 
 func appendMembers(b *strings.Builder, t *types.Type, from uint64, depth int) {
-	t, err := t.Resolve()
+	t, err := t.Complete()
 	if err != nil || !t.IsRecord() || depth > maxUnnamed {
 		return
 	}

@@ -35,20 +35,14 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	if err != nil || r.Kind != types.Pointer {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
-	to, err := r.Elem()
-	if err != nil {
-		return false, nil //nolint:nilerr // likewise
-	}
-	size, err := to.ByteSize()
-	if err != nil || size <= 0 {
+	to, constant, err := pointedTo(r)
+	if err != nil || to.Size <= 0 {
 		return false, nil //nolint:nilerr // nothing is read there
 	}
+	size := to.Size
 	// Elsewhere than in the frame only a constant object is known to be set before.
-	constant := to.IsConst()
-	if constant && anywhere && !framed {
-		if whole, err := to.Resolve(); err != nil || !whole.IsRecord() {
-			anywhere = false
-		}
+	if constant && anywhere && !framed && !to.IsRecord() {
+		anywhere = false
 	}
 	if framed || constant && anywhere {
 		var few [1]body.Slot
@@ -187,24 +181,32 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
 		return false, nil
 	}
-	to, err := r.Elem()
-	if err != nil {
-		return false, nil //nolint:nilerr // likewise
+	to, constant, err := pointedTo(r)
+	if err != nil || !to.IsRecord() {
+		return false, nil //nolint:nilerr // of an array it is not known how much is pointed to
 	}
 	// What the body may set need not be there before, as in a constructor: in LLVM's C, one that sets all of it.
-	part := !to.IsConst()
+	part := !constant
 	if part && (dw.IsCPlusPlus(ev.spot.U.Lang) || ev.spot.U.Body.GNU()) {
 		return false, nil
 	}
-	if r, err = to.Resolve(); err != nil || !r.IsRecord() {
-		return false, nil //nolint:nilerr // of an array it is not known how much is pointed to
-	}
-	size, err := r.ByteSize()
-	if err != nil {
-		return false, nil //nolint:nilerr // likewise
-	}
 	const around = 1 << 12 // the object may be a member
-	return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, around, part)
+	return ev.lacks(slotAt(few[:0], l.Expr, to.Size), to, 0, around, part)
+}
+
+// pointedTo returns what a pointer leads to, without typedefs and qualifiers, and whether it is const. What a reference refers to is
+// fetched with it: of a structure that is only declared the definition is looked for.
+func pointedTo(pointer *types.Type) (to *types.Type, constant bool, err error) {
+	if to, err = pointer.Elem(); err != nil {
+		return nil, false, err
+	}
+	constant = to.IsConst()
+	if pointer.Word() == "*" {
+		to, err = to.Resolve()
+	} else {
+		to, err = to.Complete()
+	}
+	return to, constant, err
 }
 
 // lacks reports whether bytes of an object with a type, which is at a bit of that and may begin so many bytes before the memory, need not be there; with part, others
