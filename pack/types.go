@@ -271,9 +271,12 @@ func (t *typeTable) enum(x *types.Type) (ref, error) {
 	full := x
 	if x.Size < 0 {
 		var err error
-		if full, err = x.Resolve(); err != nil {
+		if full, err = x.Complete(); err != nil {
 			return 0, err
 		}
+	}
+	if full.Size < 0 {
+		return t.made(key{kind: kindFwd, name: x.Name}), nil // BTF has no other one without a size
 	}
 	values, err := full.Enumerators()
 	if err != nil {

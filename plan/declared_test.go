@@ -19,11 +19,12 @@ import (
 var declaredSources = map[string]string{
 	"v.h": `
 struct V { V(float a, float b); float x, y; };
-namespace app { struct V { V(int n); int n; }; template <class T> struct Box { Box(T v); T v; }; extern template struct Box<int>; }
+namespace app { enum class E : short; struct V { V(int n); int n; }; template <class T> struct Box { Box(T v); T v; }; extern template struct Box<int>; }
 struct Lost { Lost(int); int n; };
 struct Empty {};
-struct B { V lo; const V more[2]; app::V v; app::Box<int> box; Empty e; };
-struct L { int n; Lost lost, all[2]; };
+struct B { V lo; const V more[2]; app::V v; app::Box<int> box; app::E kind; Empty e; };
+enum class Unknown : short;
+struct L { int n; Unknown kind; Lost lost, all[2]; };
 extern int sink;
 `,
 	"a.cpp": `
@@ -35,9 +36,9 @@ int use(const B *b, const V *d, const L *l) { return move(*b, *d, (V *)d) + lose
 	"b.cpp": `
 #include "v.h"
 int sink; V::V(float a, float b) : x(a), y(b) {}
-namespace app { V::V(int n) : n(n) {} template <class T> Box<T>::Box(T v) : v(v) {} template struct Box<int>; }
+namespace app { enum class E : short { one = 1, two }; V::V(int n) : n(n) {} template <class T> Box<T>::Box(T v) : v(v) {} template struct Box<int>; }
 int use(const B *, const V *, const L *);
-int main() { V d(3, 4); B b = {V(1, 2), {V(5, 6), V(7, 8)}, app::V(9), app::Box<int>(10), Empty()}; return use(&b, &d, (const L *)&b) == 99; }
+int main() { V d(3, 4); B b = {V(1, 2), {V(5, 6), V(7, 8)}, app::V(9), app::Box<int>(10), app::E::two, Empty()}; return use(&b, &d, (const L *)&b) == 99; }
 `,
 }
 
@@ -68,9 +69,10 @@ func TestDeclaredOnly(t *testing.T) {
 	_, err := binary.Encode(data, binary.NativeEndian, struct {
 		Lo, More0, More1 [2]float32
 		V, Box           int32
-		Empty            int64
+		Kind, Empty      int16
+		_                int32
 		D                [2]float32
-	}{[2]float32{1, 2}, [2]float32{5, 6}, [2]float32{7, 8}, 9, 10, 0, [2]float32{3, 4}})
+	}{[2]float32{1, 2}, [2]float32{5, 6}, [2]float32{7, 8}, 9, 10, 2, 0, 0, [2]float32{3, 4}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +85,11 @@ func TestDeclaredOnly(t *testing.T) {
 		sources           map[string]string
 		b, d              string
 	}{
-		{"clang++-14", "-O1", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, e={}}", "{x=3, y=4}"},
-		{"clang++-14", "-O1 -gdwarf-4", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, e={}}", "{x=3, y=4}"},
-		{"clang++-14", "-O1 -fdebug-types-section", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, e={}}", "{x=3, y=4}"},
-		{"clang++-22", "-O1 -gsimple-template-names", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box=?, e={}}", "{x=3, y=4}"},
-		{"clang++-22", "-O1", twice, "{lo=?, more=?, v={n=9}, box={v=10}, e={}}", ""},
+		{"clang++-14", "-O1", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, kind=two, e={}}", "{x=3, y=4}"},
+		{"clang++-14", "-O1 -gdwarf-4", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, kind=two, e={}}", "{x=3, y=4}"},
+		{"clang++-14", "-O1 -fdebug-types-section", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box={v=10}, kind=two, e={}}", "{x=3, y=4}"},
+		{"clang++-22", "-O1 -gsimple-template-names", declaredSources, "{lo={x=1, y=2}, more=[{x=5, y=6}, {x=7, y=8}], v={n=9}, box=?, kind=two, e={}}", "{x=3, y=4}"},
+		{"clang++-22", "-O1", twice, "{lo=?, more=?, v={n=9}, box={v=10}, kind=two, e={}}", ""},
 	} {
 		t.Run(tt.compiler+" "+tt.options, func(t *testing.T) {
 			img := built(t, tt.compiler, tt.options, tt.sources)
@@ -110,7 +112,7 @@ func TestDeclaredOnly(t *testing.T) {
 					t.Errorf("p is %v of %d bytes", p.Variable.Type, p.Size)
 				}
 				lost := plantest.New(t, img, "lose l", plan.Options{}).Values(0, 0, data)
-				if got := lost[0].String(); !strings.HasSuffix(got, ", lost=?, all=?}") {
+				if got := lost[0].String(); !strings.HasSuffix(got, ", kind=?, lost=?, all=?}") {
 					t.Errorf("l is %s", got)
 				}
 				if tt.d == "" {

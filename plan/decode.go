@@ -37,6 +37,9 @@ func (d *decoder) decode(t *types.Type, b []byte, path string, depth int) any {
 	if err != nil || depth > maxDepth || d.left < 0 {
 		return rawBytes(b)
 	}
+	if r.Size < 0 && (r.IsRecord() || r.Kind == types.Enum) {
+		return literal("?") // it is only declared: nobody knows what it is made of
+	}
 	obj := bytesOf(r, b)
 	size := len(obj)
 	switch r.Kind {
@@ -78,9 +81,6 @@ func (d *decoder) decode(t *types.Type, b []byte, path string, depth int) any {
 		}
 		return extended(number(obj), size) // an offset, or -1
 	case types.Struct, types.Union, types.Class:
-		if r.Size < 0 {
-			return literal("?") // it is only declared: nobody knows its members
-		}
 		if x := d.variant(r, obj, depth); x != nil {
 			return x
 		}

@@ -9,8 +9,9 @@ import (
 )
 
 // clang describes a C++ class only in the units that need its constructors or its virtual functions (-flimit-debug-info, its default).
-// Others declare it, also where they have objects of it. In C++ a name with its namespaces and classes means one type in the whole
-// program, so that the definition is found by it. What an image defines is read once, and all names are looked for in that.
+// Others declare it, also where they have objects of it. An enumeration can be declared alone too (enum class E : short). In C++ a name
+// with its namespaces and classes means one type in the whole program, so that the definition is found by it. What an image defines is
+// read once, and all names are looked for in that.
 
 // defined is where a record with a name is defined.
 type defined struct {
@@ -142,8 +143,9 @@ func (d *dwarfTypes) defined() (map[string]defined, error) {
 	return all, nil
 }
 
-// eachRecord calls f for the unit's structures, unions and classes whose name means the same type in all units, with the namespaces and
-// classes around it and a letter that tells unions apart: "rapp::Box<int>". size is -1 for one that is only declared. name is valid in f.
+// eachRecord calls f for the unit's structures, unions, classes and enumerations whose name means the same type in all units, with the
+// namespaces and classes around it and a letter that tells unions and enumerations apart: "rapp::Box<int>". size is -1 for one that is
+// only declared. name is valid in f.
 func (u *unitTypes) eachRecord(f func(off uint64, name []byte, size int64)) error {
 	root, err := u.Entry(u.First)
 	if err != nil {
@@ -156,6 +158,8 @@ func (u *unitTypes) eachRecord(f func(off uint64, name []byte, size int64)) erro
 			switch c.Tag() {
 			case dw.TagUnionType:
 				kind = 'u'
+			case dw.TagEnumerationType:
+				kind = 'e'
 			case dw.TagNamespace, dw.TagStructType, dw.TagClassType:
 			default:
 				return true, nil
@@ -192,7 +196,7 @@ func (u *unitTypes) eachRecord(f func(off uint64, name []byte, size int64)) erro
 				name[0] = kind
 				f(c.Off, name, size)
 			}
-			if !c.HasChildren() || depth == maxDepth {
+			if kind == 'e' || !c.HasChildren() || depth == maxDepth {
 				return true, nil
 			}
 			return true, walk(c, append(name, "::"...), depth+1)

@@ -296,8 +296,8 @@ func sizeOf(el *Type, dims []int64, depth int) (int64, error) {
 	return size, nil
 }
 
-// Complete returns the type without typedefs and qualifiers, as Resolve does, and of a structure, union or class that its unit only
-// declares the definition: from the first unit of the image, or else of the one that completes its types, that has one. In C++ the
+// Complete returns the type without typedefs and qualifiers, as Resolve does, and of a structure, union, class or enumeration that its
+// unit only declares the definition: from the first unit of the image, or else of the one that completes its types, that has one. In C++ the
 // namespaces and classes around it belong to its name, and definitions of several sizes are none. What no unit defines
 // is returned as it is. It is for whole values: what a pointer leads to need not be searched for.
 func (t *Type) Complete() (*Type, error) {
@@ -321,8 +321,10 @@ func (t *Type) completed(depth int) (*Type, error) {
 	return r.src.complete(r)
 }
 
-// declaredOnly reports whether the type is a record with a name that may be defined elsewhere.
-func (t *Type) declaredOnly() bool { return t.src != nil && t.Size < 0 && t.Name != "" && t.IsRecord() }
+// declaredOnly reports whether the type is a record or an enumeration with a name that may be defined elsewhere.
+func (t *Type) declaredOnly() bool {
+	return t.src != nil && t.Size < 0 && t.Name != "" && (t.IsRecord() || t.Kind == Enum)
+}
 
 // Declared returns where the type is declared. The file's path is relative if it is below
 // the compilation directory, and "" if the debug information does not say.
