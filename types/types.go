@@ -305,11 +305,16 @@ func (t *Type) Complete() (*Type, error) {
 	if err != nil || !r.declaredOnly() {
 		return r, err
 	}
-	err = r.guard(func() (err error) {
-		r, err = r.src.complete(r)
+	return r.definition()
+}
+
+// definition returns what complete does, or the type.
+func (t *Type) definition() (full *Type, err error) {
+	err = t.guard(func() (err error) {
+		full, err = t.src.complete(t)
 		return err
 	})
-	return r, err
+	return full, err
 }
 
 // completed is Complete at a recursion depth, for a type that has been read inside of guard.

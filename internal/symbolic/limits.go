@@ -77,6 +77,9 @@ func (t *Trace) SymbolLimits(id int32) Limits {
 // before returns the limits that a comparison has set to what was loaded from the same memory, if there were only stores since that seemed to be elsewhere. Compilers compare a
 // number in memory and load it again as an index, behind stores of which they know that they do not change it: they read nothing twice that may have changed.
 func (t *Trace) before(s *Symbol) (Limits, bool) {
+	if len(t.known) == 0 {
+		return Limits{}, false
+	}
 	x := *s
 	for x.Which--; x.Which >= t.lost; x.Which-- {
 		w := t.written[x.Which-t.lost] // the store between
@@ -95,6 +98,9 @@ func (t *Trace) before(s *Symbol) (Limits, bool) {
 // unsigned number of 32 bits in that form on machines that keep such numbers in it, and loads it again, zero-extended, as an
 // index (loong64).
 func (t *Trace) asSigned(of Value, bits uint8) Limits {
+	if len(t.known) == 0 {
+		return Limits{Hi: Mask(bits), Implied: true}
+	}
 	if id, ok := t.index[Symbol{Kind: SignExtended, Of: of, Bits: bits}]; ok && bits > 1 {
 		if k, ok := t.known[id]; ok && k.Hi <= Mask(bits-1) {
 			return k
@@ -106,6 +112,9 @@ func (t *Trace) asSigned(of Value, bits uint8) Limits {
 // narrow returns the limits of a number, perhaps of one that was spilled, whose lower bits were compared. Compilers then know that
 // the rest is zero: clang 14 compares %dil of an unsigned char that is passed, and uses %rdi.
 func (t *Trace) narrow(id int32, l Limits) Limits {
+	if len(t.known) == 0 {
+		return l
+	}
 	s := t.Symbols[id]
 	of := s.Of
 	whole := s.Kind != ZeroExtended
