@@ -151,13 +151,14 @@ func (c *Code) othersToo(i int32, w flow.Way) bool {
 	first := begins(i)
 	return slices.ContainsFunc(t.bodies, func(k int32) bool {
 		x := &c.bodies[k]
-		switch {
-		case k <= i && i < x.end || i <= k && k < c.bodies[i].end:
+		if k <= i && i < x.end || i <= k && k < c.bodies[i].end {
 			return false
-		case begins(k) || first:
-			return begins(k) && (!first || k < i)
 		}
-		return k < i && dw.Covers(x.ranges, addr) && slices.ContainsFunc(c.solveMarked(k).In, func(o flow.Way) bool { return o.Insn == w.Insn && o.View == w.View })
+		its := k < i && dw.Covers(x.ranges, addr)
+		if first || begins(k) {
+			its = begins(k) && (!first || k < i)
+		}
+		return its && slices.ContainsFunc(c.solveMarked(k).In, func(o flow.Way) bool { return o.Insn == w.Insn && o.View == w.View })
 	})
 }
 
