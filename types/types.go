@@ -308,7 +308,7 @@ func (t *Type) Complete() (*Type, error) {
 	return r.definition()
 }
 
-// definition returns what complete does, or the type.
+// definition is the source's complete in its guard, for Complete alone: there the result would be allocated with each call.
 func (t *Type) definition() (full *Type, err error) {
 	err = t.guard(func() (err error) {
 		full, err = t.src.complete(t)

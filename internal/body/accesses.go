@@ -328,22 +328,13 @@ func (img *Image) Straight(from, to uint64) bool {
 }
 
 // straight calls visit for such instructions as long as it returns true, with the code from each on, and reports whether it was called for all up to the last address.
-func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte) bool) (whole bool) {
+func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte) bool) bool {
 	arch := insn.For(img.Instructions())
 	if arch == nil || from > to || to-from > maxFirst {
 		return false
 	}
-	err := img.View(from, to-from, func(code []byte) {
-		at := from
-		for at < to {
-			in, ok := arch.Next(code)
-			if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap || !visit(arch, at, code) {
-				return
-			}
-			at += uint64(in.Size)
-			code = code[in.Size:]
-		}
-		whole = true
+	whole, err := img.each(dw.Range{Lo: from, Hi: to}, func(at uint64, in insn.Insn, code []byte) bool {
+		return in.Onward && !in.Branches && !in.Call && !in.Lost && !in.Leaves && !in.Trap && visit(arch, at, code)
 	})
 	return whole && err == nil
 }

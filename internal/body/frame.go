@@ -103,32 +103,28 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, 
 	has := make([]bool, m.Size)
 	left, gnu := m.Size, u.GNU()
 	for _, r := range ranges {
-		at := r.Lo
-		err := u.Image.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
-			for len(code) > 0 && left > 0 && !computes {
-				in, ok := arch.Next(code)
-				if !ok {
-					return
-				}
-				switch writes, touches := arch.Touching(code); {
-				case !touches && gnu:
-					reads, w, ok := arch.Accesses(code)
-					computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && !w.Memory && !in.Call
-				case writes && touches && at < before:
-					if x, _, ok := arch.Operand(code); ok && x.Base == m.Base {
-						for i := max(x.Off, m.Off); i < min(x.Off+x.Size, m.Off+m.Size); i++ {
-							if !has[i-m.Off] {
-								has[i-m.Off] = true
-								left--
-							}
+		_, err := u.Image.each(r, func(at uint64, in insn.Insn, code []byte) bool {
+			switch writes, touches := arch.Touching(code); {
+			case !touches && gnu:
+				reads, w, ok := arch.Accesses(code)
+				computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && !w.Memory && !in.Call
+			case writes && touches && at < before:
+				if x, _, ok := arch.Operand(code); ok && x.Base == m.Base {
+					for i := max(x.Off, m.Off); i < min(x.Off+x.Size, m.Off+m.Size); i++ {
+						if !has[i-m.Off] {
+							has[i-m.Off] = true
+							left--
 						}
 					}
 				}
-				code, at = code[in.Size:], at+uint64(in.Size)
 			}
+			return left > 0 && !computes
 		})
 		if err != nil {
 			return true, false, nil //nolint:nilerr // the file has no code
+		}
+		if left == 0 || computes {
+			break
 		}
 	}
 	return left == 0, computes, nil

@@ -123,8 +123,8 @@ func (w *Straight) Follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 // Called adds the only function that a body calls by itself, if it has one: no call in inner, the code of what is inlined into the body.
 func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
 	var found []Witness
-	known := img.eachIn(ranges, func(at uint64, in *insn.Insn, _ []byte) bool {
-		if in.Branches && !img.staysIn(at, in) {
+	known := img.eachIn(ranges, func(at uint64, in insn.Insn, _ []byte) bool {
+		if in.Branches && !img.staysIn(at, in.Target) {
 			return false // a jump to another function calls it too
 		}
 		if !in.Call || dw.Covers(inner, at) {
@@ -138,12 +138,12 @@ func (w *Straight) Called(img *Image, ranges, inner []dw.Range) {
 	}
 }
 
-// staysIn reports whether a branch at an address leads to code of the same function, or returns by a jump.
-func (img *Image) staysIn(at uint64, in *insn.Insn) bool {
-	if in.Target == 0 {
+// staysIn reports whether a branch at an address, to one so many bytes on, leads to code of the same function, or returns by a jump.
+func (img *Image) staysIn(at uint64, target int64) bool {
+	if target == 0 {
 		return false
 	}
-	to := at + uint64(in.Target)
+	to := at + uint64(target)
 	if p, err := img.patched(); err == nil && p.returns != 0 && p.returns == to {
 		return true
 	}
@@ -157,7 +157,7 @@ const maxCounted = 512
 // count returns how many instructions in some ranges read memory, and how many write it; in code that is large or not known, more than there are.
 func (img *Image) count(ranges []dw.Range) (reads, writes int) {
 	arch := insn.For(img.Instructions())
-	known := img.eachIn(ranges, func(_ uint64, _ *insn.Insn, code []byte) bool {
+	known := img.eachIn(ranges, func(_ uint64, _ insn.Insn, code []byte) bool {
 		if writing, ok := arch.Touching(code); ok && writing {
 			writes++
 		} else if ok {
@@ -173,29 +173,38 @@ func (img *Image) count(ranges []dw.Range) (reads, writes int) {
 
 // eachIn calls f for the instructions in some ranges, with the code from each on, as long as it returns true. known is false if it did not, or if the
 // code is large or not known.
-func (img *Image) eachIn(ranges []dw.Range, f func(at uint64, in *insn.Insn, code []byte) bool) (known bool) {
-	arch := insn.For(img.Instructions())
+func (img *Image) eachIn(ranges []dw.Range, f func(at uint64, in insn.Insn, code []byte) bool) (known bool) {
 	left := uint64(maxCounted)
 	for _, r := range ranges {
 		if r.Hi-r.Lo > left {
 			return false
 		}
 		left -= r.Hi - r.Lo
-		known = true
-		err := img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
-			for at := r.Lo; known && len(code) > 0; {
-				in, ok := arch.Next(code)
-				if known = ok && f(at, &in, code); known {
-					at += uint64(in.Size)
-					code = code[in.Size:]
-				}
-			}
-		})
-		if err != nil || !known {
+		whole, err := img.each(r, f)
+		if err != nil || !whole {
 			return false
 		}
+		known = true
 	}
-	return true
+	return known
+}
+
+// each calls f for the instructions in a range, with the code from each on, as long as it returns true. whole is false if it did not, or if an instruction is not
+// known. The error is that of a file without the code.
+func (img *Image) each(r dw.Range, f func(at uint64, in insn.Insn, code []byte) bool) (whole bool, err error) {
+	arch := insn.For(img.Instructions())
+	err = img.View(r.Lo, r.Hi-r.Lo, func(code []byte) {
+		for at := r.Lo; len(code) > 0; {
+			in, ok := arch.Next(code)
+			if !ok || !f(at, in, code) {
+				return
+			}
+			at += uint64(in.Size)
+			code = code[in.Size:]
+		}
+		whole = true
+	})
+	return whole, err
 }
 
 func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {

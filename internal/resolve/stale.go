@@ -41,10 +41,7 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	}
 	size := to.Size
 	// Elsewhere than in the frame only a constant object is known to be set before.
-	if constant && anywhere && !framed && !to.IsRecord() {
-		anywhere = false
-	}
-	if framed || constant && anywhere {
+	if framed || constant && anywhere && to.IsRecord() {
 		var few [1]body.Slot
 		object := slotAt(few[:0], l.Expr, size)
 		switch {
