@@ -417,7 +417,10 @@ func (a *answeredSite) begun(s *Site) (*Site, error) {
 	if a.Begun == nil {
 		return s, nil
 	}
-	if at := a.Begun(); at != s.Addr {
+	switch at, again := a.Begun(); {
+	case again:
+		return s.again(), nil
+	case at != s.Addr:
 		return s.elsewhere(at, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
 	}
 	return s, nil

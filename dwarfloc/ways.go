@@ -158,9 +158,7 @@ func (s *Site) once() (*Site, error) {
 	case s.Kind != SiteEntry:
 		return s, nil
 	case strings.Contains(s.Symbol, ".part."): // GCC's name for the rest of a function whose beginning is inlined
-		at := *s
-		at.Way.Again = true
-		return &at, nil
+		return s.again(), nil
 	}
 	var out *Site
 	err := s.Image.guard(func() (err error) {
@@ -170,12 +168,23 @@ func (s *Site) once() (*Site, error) {
 	return out, err
 }
 
-// begun returns the site after a check of the stack at the entry of a function of Go.
+// again returns a copy of a site that may be hit again in one run.
+func (s *Site) again() *Site {
+	at := *s
+	at.Way.Again = true
+	return &at
+}
+
+// begun returns the site after a check of the stack at the entry of a function of Go, and that of another function says whether it is the head
+// of a loop.
 // The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
 // register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
 func (debugInfo) begun(s *Site) (*Site, error) {
 	if !s.u.Body.IsGo() {
-		return s, nil
+		if again, err := s.u.Body.BeginsAgain(s.spot.Rec, s.Addr); err != nil || !again {
+			return s, err
+		}
+		return s.again(), nil
 	}
 	c, err := s.u.Body.Code(s.spot.Rec)
 	if err != nil {

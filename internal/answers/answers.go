@@ -72,7 +72,7 @@ type Site struct {
 	Leaves  []body.Leave
 	Kept    string
 	Returns func(force bool) (leaves []body.Leave, kept string) // returns these two, where they are not known before somebody asks
-	Begun   func() uint64                                       // returns the address at which an entry's run has begun for good, if it may begin again, or nil
+	Begun   func() (addr uint64, again bool)                    // returns where an entry's run has begun for good, and whether that is also reached while it runs; or nil
 	Looked  bool                                                // Refused was asked for
 	Refused string                                              // why no kernel takes a probe, if that was looked at, or ""
 	WayIn   func(probe uint64) (refused string, known bool)     // likewise of a way in; in a program what is wrong with its address

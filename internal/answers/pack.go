@@ -136,6 +136,9 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		for i := range x.Ways.In {
 			s.Leaves = append(s.Leaves, body.Leave{Addr: x.Ways.In[i].Addr, Jumps: x.Ways.In[i].Again})
 		}
+		if x.Ways.Within {
+			s.Begun = func() (uint64, bool) { return x.Addr, true }
+		}
 	}
 	if !x.Ways.Known && x.Inline {
 		s.Ways = body.Ways{In: []body.Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}

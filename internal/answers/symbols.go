@@ -231,12 +231,11 @@ func (t *Symbols) site(x *symbolSite) Site {
 		Returns: func(force bool) ([]body.Leave, string) { return t.returns(x, force) },
 		Inside:  func(addr uint64) (string, bool) { return t.inside(x, addr) },
 	}
-	if t.isGo(x.Name) {
-		s.Begun = func() uint64 { return t.begun(x) }
-	}
 	if local, ok := t.file.LocalEntry(x.Addr); ok {
 		s.Offset, s.Addr, s.LocalEntry = local-x.Addr, local, true
 	}
+	entry := s.Addr
+	s.Begun = func() (uint64, bool) { return t.begun(x, entry) }
 	return s
 }
 
@@ -326,12 +325,16 @@ func (t *Symbols) code(x *symbolSite) []dw.Range {
 	return append([]dw.Range{r}, t.cold()[x.Name]...)
 }
 
-// begun returns the address at which a run of a function of Go has begun for good: after the check of its stack, by which it begins again.
-func (t *Symbols) begun(x *symbolSite) uint64 {
-	if after, ok := body.Alone(t.file, t.code(x)).AfterCheck(x.Addr); ok {
-		return after
+// begun returns the address at which a run of a function has begun for good: in Go after the check of the stack, by which it begins again. again
+// is set if it is the head of a loop.
+func (t *Symbols) begun(x *symbolSite, entry uint64) (addr uint64, again bool) {
+	if !t.isGo(x.Name) {
+		return entry, body.BeginsAgainAlone(t.file, t.code(x), entry)
 	}
-	return x.Addr
+	if after, ok := body.Alone(t.file, t.code(x)).AfterCheck(entry); ok {
+		return after, false
+	}
+	return entry, false
 }
 
 // returns returns where a function is left, if a return probe may harm the program, or why that is not known. Of a program in which nothing

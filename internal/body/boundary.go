@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
@@ -143,12 +144,14 @@ func (b *Boundaries) Returns() (at []uint64, strange uint64, known bool, err err
 const longest = 16
 
 // Instruction returns the bytes of the instruction at an address, and some after it; nil if the file has none there.
-func (img *Image) Instruction(addr uint64) ([]byte, error) {
-	sec := img.SectionAt(addr)
+func (img *Image) Instruction(addr uint64) ([]byte, error) { return instruction(img.File, addr) }
+
+func instruction(f *image.File, addr uint64) ([]byte, error) {
+	sec := f.SectionAt(addr)
 	if sec == nil {
 		return nil, nil
 	}
-	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
+	return f.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
 // Harm says why a uprobe, or in a kernel a kprobe, at an address would change what the program computes, and the bytes of the instruction there. why is ""

@@ -5,6 +5,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Out is how a function goes on in others without returning: by jumps at its end (tail calls). What it jumps to takes its frame's place,
@@ -41,6 +43,46 @@ func (c *Code) JumpsOut() (o Out, err error) {
 		}
 	}
 	return o, nil
+}
+
+// BeginsAgain reports whether the function, while it runs, may come back to its first instruction, at a link-time address: the head of a loop,
+// which a call of itself at its end may have become. Most functions begin with what no loop does, and their code is not read.
+func (u *Unit) BeginsAgain(rec int32, entry uint64) (bool, error) {
+	if !mayRepeat(u.Image.File, entry) {
+		return false, nil
+	}
+	c, err := u.Code(rec)
+	return err == nil && c.leadsTo(entry), err
+}
+
+// BeginsAgainAlone is BeginsAgain of a function that Alone follows.
+func BeginsAgainAlone(f *image.File, parts []dw.Range, entry uint64) bool {
+	return mayRepeat(f, entry) && Alone(f, parts).leadsTo(entry)
+}
+
+// mayRepeat reports whether a loop may begin with the instruction at a function's entry: that is no call, neither a mark of where jumps may lead
+// nor room for what is patched in, and does not change the stack pointer.
+func mayRepeat(f *image.File, entry uint64) bool {
+	arch := insn.For(f.Instructions())
+	if arch == nil {
+		return false
+	}
+	code, err := instruction(f, entry)
+	in, ok := arch.Next(code)
+	if err != nil || !ok || in.Nop || in.Call {
+		return false
+	}
+	w, ok := arch.Writes(code)
+	return ok && !w.Registers.Has(uint64(f.Arch().SP))
+}
+
+// leadsTo reports whether a branch or a jump of the function leads to an instruction.
+func (c *Code) leadsTo(addr uint64) bool {
+	if c.graph == nil {
+		return false
+	}
+	n, ok := c.graph.At(addr)
+	return ok && c.graph.Paths(c.graph.Block(int32(n))) > 0
 }
 
 // Changes is what the function's instructions change, and nothing that it calls.

@@ -142,6 +142,8 @@ func wayText(s *dwarfloc.Site) string {
 		text = fmt.Sprintf(", way %d of %d", s.Way.Number, s.Way.Of)
 	}
 	switch {
+	case s.Way.Again && s.Kind == dwarfloc.SiteEntry && !strings.Contains(s.Symbol, ".part."):
+		text += ", also reached while it runs: a loop begins there"
 	case s.Way.Again && s.Kind == dwarfloc.SiteEntry:
 		text += ", the rest of runs that may begin elsewhere"
 	case s.Way.Again && s.Kind == dwarfloc.SiteExit:
