@@ -413,17 +413,17 @@ func (a *answeredSite) qualifiedName(*Site) (string, error) { return a.Qualified
 func (a *answeredSite) declared(*Site) (string, int, error) { return a.DeclFile, a.DeclLine, nil }
 func (a *answeredSite) body(*Site) hooks.Body               { return hooks.Body{In: a.In, Of: a.Of, Depth: a.Depth} }
 
-func (a *answeredSite) begun(s *Site) (*Site, error) {
+func (a *answeredSite) begun(s *Site) (at *Site, within bool, err error) {
 	if a.Begun == nil {
-		return s, nil
+		return s, false, nil
 	}
-	switch at, again := a.Begun(); {
-	case again:
-		return s.again(), nil
-	case at != s.Addr:
-		return s.elsewhere(at, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
+	switch b := a.Begun(); {
+	case b.Again:
+		return s.again(), b.Within, nil
+	case b.Addr != s.Addr:
+		return s.elsewhere(b.Addr, s.View, resolve.Place{Addr: s.Addr, View: s.View}), false, nil
 	}
-	return s, nil
+	return s, false, nil
 }
 
 func (a *answeredSite) code(_ *Site, addr uint64) ([]byte, error) { return a.Values.Code(addr), nil }

@@ -45,7 +45,7 @@ type siteSource interface {
 	ranges(s *Site) ([][2]uint64, error)
 	at(s *Site, off uint64) (at *Site, ok bool, err error)
 	// begun returns the site at which a run of an entry has begun for good: see Site.once.
-	begun(s *Site) (*Site, error)
+	begun(s *Site) (at *Site, within bool, err error)
 	returns(s *Site, force bool) (at []*Site, moved bool, err error)
 	refused(s *Site) (cause string, known bool)
 	// code returns the bytes of the instruction at an address, and perhaps more.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -153,19 +152,15 @@ func (debugInfo) body(s *Site) hooks.Body {
 }
 
 // once is inside.Once.
-func (s *Site) once() (*Site, error) {
-	switch {
-	case s.Kind != SiteEntry:
-		return s, nil
-	case strings.Contains(s.Symbol, ".part."): // GCC's name for the rest of a function whose beginning is inlined
-		return s.again(), nil
+func (s *Site) once() (at *Site, within bool, err error) {
+	if s.Kind != SiteEntry {
+		return s, false, nil
 	}
-	var out *Site
-	err := s.Image.guard(func() (err error) {
-		out, err = s.by.begun(s)
+	err = s.Image.guard(func() (err error) {
+		at, within, err = s.by.begun(s)
 		return err
 	})
-	return out, err
+	return at, within, err
 }
 
 // again returns a copy of a site that may be hit again in one run.
@@ -175,26 +170,29 @@ func (s *Site) again() *Site {
 	return &at
 }
 
-// begun returns the site after a check of the stack at the entry of a function of Go, and that of another function says whether it is the head
-// of a loop.
-// The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
-// register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
-func (debugInfo) begun(s *Site) (*Site, error) {
-	if !s.u.Body.IsGo() {
-		if again, err := s.u.Body.BeginsAgain(s.spot.Rec, s.Addr); err != nil || !again {
-			return s, err
+// begun is Site.once of an entry. The check of the stack, with which Go's functions begin, changes only registers that are nobody's (R12, R13 on
+// amd64, R16, R17 on arm64: the register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
+func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
+	u, rec := &s.u.Body, s.spot.Rec
+	switch {
+	case body.IsPart(s.Symbol):
+		within, err = u.Continues(rec, s.Addr, s.Symbol)
+		return s.again(), within, err
+	case !u.IsGo():
+		if again, err := u.BeginsAgain(rec, s.Addr); err != nil || !again {
+			return s, false, err
 		}
-		return s.again(), nil
+		return s.again(), false, nil
 	}
-	c, err := s.u.Body.Code(s.spot.Rec)
+	c, err := u.Code(rec)
 	if err != nil {
-		return s, err
+		return s, false, err
 	}
 	after, ok := c.AfterCheck(s.Addr)
 	if !ok {
-		return s, nil
+		return s, false, nil
 	}
-	return s.elsewhere(after, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
+	return s.elsewhere(after, s.View, resolve.Place{Addr: s.Addr, View: s.View}), false, nil
 }
 
 // waysIn is inside.WaysIn.

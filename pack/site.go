@@ -220,11 +220,11 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 // ways reads the ways into and out of an inlined instance.
 func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error {
 	if !out.Inline {
-		begun, err := inside.Once(s)
+		begun, within, err := inside.Once(s)
 		if err != nil {
 			return err
 		}
-		out.Ways.Known, out.Ways.Within = begun.Way.Again, begun.Way.Again
+		out.Ways.Known, out.Ways.Again, out.Ways.Within = begun.Way.Again, begun.Way.Again, within
 		return r.leaves(s, out)
 	}
 	if w == nil {

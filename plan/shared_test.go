@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,16 +199,24 @@ void word(struct P *p, const char *s) { put(p, '<'); puts(s); put(p, '>'); }
 void line(struct P *p, int d) { put(p, '\n'); if (d) put(p, '\t'); }
 int main() { struct P p = { 0, { 4, 1, (char *)malloc(4) } }; word(&p, "a"); line(&p, 1); return 0; }
 `
-	p := plantest.New(t, built(t, "g++-12", "-O2", map[string]string{"a.cpp": source}), "put", plan.Options{})
-	found := false
-	for i := range p.Sites {
-		if s := &p.Sites[i]; strings.Contains(s.Symbol, ".part.") && s.Kind == dwarfloc.SiteEntry {
-			if found = true; !s.Way.Again {
-				t.Errorf("%v is an entry", s)
-			}
+	img := built(t, "g++-12", "-O2", map[string]string{"a.cpp": source})
+	for k, img := range []*dwarfloc.Image{img, packedImage(t, img)} {
+		parts := func(def string) (out []plan.Site) {
+			p := plantest.New(t, img, def, plan.Options{})
+			return slices.DeleteFunc(p.Sites, func(s plan.Site) bool { return !strings.Contains(s.Symbol, ".part.") || s.Kind != dwarfloc.SiteEntry })
 		}
-	}
-	if !found {
-		t.Errorf("no part in %v", p.Sites)
+		if p := parts("put"); len(p) != 0 {
+			t.Errorf("no run begins at %v", p)
+		}
+		alone := parts("inlines=no; put")
+		if len(alone) != 1 || !alone[0].Way.Again {
+			t.Fatalf("%v are not the one part, or entries", alone)
+		}
+		if k > 0 {
+			continue // a pack does not find clones by their symbols
+		}
+		if p := parts(alone[0].Symbol); len(p) != 1 || !p[0].Way.Again {
+			t.Errorf("%s: %v are not the one part, or entries", alone[0].Symbol, p)
+		}
 	}
 }

@@ -66,8 +66,27 @@ func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w 
 	case exits || def.Point.Return:
 		return append(to, s), nil
 	}
-	s, err := inside.Once(s)
-	return append(to, s), err
+	s, within, err := inside.Once(s)
+	if within && err == nil {
+		within, err = namesBodies(def, s)
+	}
+	if err != nil || within {
+		return to, err
+	}
+	return append(to, s), nil
+}
+
+// namesBodies reports whether a definition that names a part of a function, by its symbol or by the function's name, also names the inlined
+// bodies of that function.
+func namesBodies(def *probe.Definition, s *dwarfloc.Site) (bool, error) {
+	if !def.Options.Inlines || def.Point.Function == "" {
+		return false, nil
+	}
+	m, err := glob.Compile(def.Point.Function)
+	if err != nil || m.Match(s.Function) {
+		return err == nil, err
+	}
+	return inside.Named(s, m)
 }
 
 // beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions

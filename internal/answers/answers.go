@@ -39,6 +39,13 @@ type Source interface {
 	What() string
 }
 
+// Begin is where a run of an entry has begun for good. See inside.Once.
+type Begin struct {
+	Addr   uint64
+	Again  bool // it is also reached while a run goes on
+	Within bool // no run begins there
+}
+
 // Site is what a source knows of one site. All addresses are link-time addresses.
 type Site struct {
 	Inline     bool   // an inlined instance, not a function's entry
@@ -72,7 +79,7 @@ type Site struct {
 	Leaves  []body.Leave
 	Kept    string
 	Returns func(force bool) (leaves []body.Leave, kept string) // returns these two, where they are not known before somebody asks
-	Begun   func() (addr uint64, again bool)                    // returns where an entry's run has begun for good, and whether that is also reached while it runs; or nil
+	Begun   func() Begin                                        // returns where an entry's run has begun for good, or nil
 	Looked  bool                                                // Refused was asked for
 	Refused string                                              // why no kernel takes a probe, if that was looked at, or ""
 	WayIn   func(probe uint64) (refused string, known bool)     // likewise of a way in; in a program what is wrong with its address

@@ -136,8 +136,8 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		for i := range x.Ways.In {
 			s.Leaves = append(s.Leaves, body.Leave{Addr: x.Ways.In[i].Addr, Jumps: x.Ways.In[i].Again})
 		}
-		if x.Ways.Within {
-			s.Begun = func() (uint64, bool) { return x.Addr, true }
+		if x.Ways.Again {
+			s.Begun = func() Begin { return Begin{Addr: x.Addr, Again: true, Within: x.Ways.Within} }
 		}
 	}
 	if !x.Ways.Known && x.Inline {

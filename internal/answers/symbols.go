@@ -235,7 +235,7 @@ func (t *Symbols) site(x *symbolSite) Site {
 		s.Offset, s.Addr, s.LocalEntry = local-x.Addr, local, true
 	}
 	entry := s.Addr
-	s.Begun = func() (uint64, bool) { return t.begun(x, entry) }
+	s.Begun = func() Begin { return t.begun(x, entry) }
 	return s
 }
 
@@ -325,16 +325,18 @@ func (t *Symbols) code(x *symbolSite) []dw.Range {
 	return append([]dw.Range{r}, t.cold()[x.Name]...)
 }
 
-// begun returns the address at which a run of a function has begun for good: in Go after the check of the stack, by which it begins again. again
-// is set if it is the head of a loop.
-func (t *Symbols) begun(x *symbolSite, entry uint64) (addr uint64, again bool) {
-	if !t.isGo(x.Name) {
-		return entry, body.BeginsAgainAlone(t.file, t.code(x), entry)
+// begun returns where a run of a function has begun for good: in Go after the check of the stack.
+func (t *Symbols) begun(x *symbolSite, entry uint64) Begin {
+	switch {
+	case body.IsPart(x.Name):
+		return Begin{Addr: entry, Again: true}
+	case !t.isGo(x.Name):
+		return Begin{Addr: entry, Again: body.BeginsAgainAlone(t.file, t.code(x), entry)}
 	}
 	if after, ok := body.Alone(t.file, t.code(x)).AfterCheck(entry); ok {
-		return after, false
+		return Begin{Addr: after}
 	}
-	return entry, false
+	return Begin{Addr: entry}
 }
 
 // returns returns where a function is left, if a return probe may harm the program, or why that is not known. Of a program in which nothing

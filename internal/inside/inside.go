@@ -118,7 +118,8 @@ var SiteType = f.SiteType
 // A function of Go begins again when it has got a larger stack; the site is after the check of
 // the stack then. GCC splits a function into its beginning, which it inlines, and the rest, a
 // clone that the beginning calls (-fpartial-inlining): a run that a site in the beginning sees
-// may reach the entry of the clone.
+// may reach the entry of the clone. within is set if each run that does has begun at another site
+// of the function, inlined or not.
 var Once = f.Once
 
 // Pointee returns the whole object that implicit pointers with a target (loc.Location.Target) point to: the pointer was

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -142,7 +143,7 @@ func wayText(s *dwarfloc.Site) string {
 		text = fmt.Sprintf(", way %d of %d", s.Way.Number, s.Way.Of)
 	}
 	switch {
-	case s.Way.Again && s.Kind == dwarfloc.SiteEntry && !strings.Contains(s.Symbol, ".part."):
+	case s.Way.Again && s.Kind == dwarfloc.SiteEntry && !body.IsPart(s.Symbol):
 		text += ", also reached while it runs: a loop begins there"
 	case s.Way.Again && s.Kind == dwarfloc.SiteEntry:
 		text += ", the rest of runs that may begin elsewhere"

@@ -48,8 +48,8 @@ type Site struct {
 
 	Values Values // of the function's parameters, at the site itself
 	// Ways are those of an inlined instance. Of a function of a program that takes no return probe they are the places where it is
-	// left, as ways in, with Again for a jump; or Unknown is why these are not known. Of a function that begins with the head of a loop, Within
-	// is set.
+	// left, as ways in, with Again for a jump; or Unknown is why these are not known. Of any function, Within
+	// and Again are what inside.Once says of its entry.
 	Ways Ways
 
 	// Refused is why no kernel takes a probe at the site, as package attachable says it, or "".
@@ -102,6 +102,7 @@ type Ways struct {
 	In, Out  []Way
 	Unknown  string
 	Within   bool
+	Again    bool
 	NoReturn int
 }
 

@@ -414,6 +414,7 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 	set(w.Within, waysWithin)
 	set(w.NoReturn != 0, waysNoReturn)
 	set(!s.selfOnly, waysIn)
+	set(w.Again, waysAgain)
 	x.b = append(x.b, flags)
 	if w.Unknown != "" {
 		x.uint(x.e.text(w.Unknown))

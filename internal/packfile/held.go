@@ -33,6 +33,9 @@ func (w *Writer) hold(x *Ways) held {
 	if x.Within {
 		flags |= heldWithin
 	}
+	if x.Again {
+		flags |= heldAgain
+	}
 	b := binary.AppendUvarint(append(w.key[:0], flags), uint64(x.NoReturn))
 	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.text(s))) }
 	text(x.Unknown)
@@ -84,7 +87,7 @@ func (w *Writer) release(h held, x *Ways) {
 	b := bin.Reader{D: w.ways[h.piece-1], P: int(h.at)}
 	flags := b.U8()
 	text := func() string { return w.strings.all[b.ULEB()] }
-	x.Known, x.Within, x.NoReturn, x.Unknown = flags&heldKnown != 0, flags&heldWithin != 0, int(b.ULEB()), text()
+	x.Known, x.Within, x.Again, x.NoReturn, x.Unknown = flags&heldKnown != 0, flags&heldWithin != 0, flags&heldAgain != 0, int(b.ULEB()), text()
 	last := uint64(0)
 	address := func() uint64 { last += uint64(unzigzag(b.ULEB())); return last }
 	for _, list := range [...]*[]Way{&x.In, &x.Out} {

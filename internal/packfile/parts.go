@@ -54,6 +54,7 @@ const (
 	waysWithin
 	waysNoReturn
 	waysIn // they are not just the site
+	waysAgain
 )
 
 const (

@@ -46,7 +46,7 @@ type Functions[I, S, L, V, M any] struct {
 	NoNames       func(s *S) bool
 	Named         func(s *S, m M) (bool, error)
 	SiteType      func(s *S, name string) (*types.Type, error)
-	Once          func(s *S) (*S, error)
+	Once          func(s *S) (at *S, within bool, err error)
 	Pointee       func(s *S, target uint64) (*V, error)
 	Refused       func(s *S) (cause string, known bool)
 	Result        func(s *S) (*V, error)
