@@ -212,7 +212,7 @@ func (st *streamer) each(ctx context.Context, from, to int, entries bool, f func
 		p := &w.part
 		kept := p.Sites[:0]
 		*p = *st.plan
-		p.Sites = kept
+		p.Sites, p.alone = kept, true
 		if err := p.resolve(ctx, w.at, &st.o); err != nil {
 			return err
 		}

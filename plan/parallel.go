@@ -10,7 +10,7 @@ import (
 // leastAtOnce and mostAtOnce are how many neighbouring sites a goroutine takes at once: they mostly share a unit of the debug information.
 const leastAtOnce, mostAtOnce = 16, 32
 
-// eachSite calls f for each site of the plan, on all processors if there are some. It returns the error of the first site that has one.
+// eachSite calls f for each site of the plan, on all processors if there are some and the sites are not of one goroutine alone. It returns the error of the first site that has one.
 func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(s *Site) error) error {
 	var next, done atomic.Int64
 	var mu sync.Mutex
@@ -46,7 +46,7 @@ func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f f
 		}
 	}
 	workers := min(procs, len(p.Sites)/(2*leastAtOnce))
-	if workers < 2 {
+	if workers < 2 || p.alone {
 		work()
 		return failed
 	}

@@ -174,6 +174,8 @@ type Plan struct {
 	RecordBytes int
 	Sites       []Site
 	Instances   []Instance
+
+	alone bool // the sites share memory, which is one goroutine's
 }
 
 // NumProbes returns the number of sites that have an instance.
