@@ -15,6 +15,148 @@ var noted = []struct {
 	compilers                           []string
 	want                                string // of each argument at inlined bodies: ! is sure, ~ doubtful
 }{
+	{"a bound that a conditional move has lowered", `
+#include <stdlib.h>
+struct node { long weight; struct node *tail; int count; };
+volatile int sink;
+static void step(struct node *(*all)[2], struct node *leaves, int used, struct node **pool, int at)
+{
+	struct node *next;
+	int last = all[at][1]->count;
+	if (at == 0 && last >= used)
+		return;
+	all[at][1] = next;
+	if (at == 0) {
+		next->tail = 0;
+		long sum = all[at - 1][0]->weight + all[at - 1][1]->weight;
+		if (last < used && sum > leaves[last].weight)
+			sink++;
+	}
+}
+static void finish(struct node *(*all)[2], struct node *leaves, int used, struct node **pool, int at)
+{
+	int last = all[at][1]->count;
+	long sum = all[at - 1][0]->weight + all[at - 1][1]->weight;
+	if (last < used && sum > leaves[last].weight) {
+		struct node *next = *pool, *old = all[at][1]->tail;
+		all[at][1] = next;
+		next->tail = old;
+	}
+}
+static void begin(struct node **pool, const struct node *leaves, int bits)
+{
+	struct node *second = (*pool)++;
+	second->tail = 0;
+}
+__attribute__((noinline, noclone)) int lengths(const long *amounts, struct node *(*all)[2], int n, int bits, int runs)
+{
+	int used = 0;
+	struct node *leaves = malloc(n * sizeof *leaves);
+	for (int i = 0; i < n; i++)
+		if (amounts[i])
+			used++;
+	for (int i = 0; i < used; i++)
+		if (leaves[i].weight >= 1l << 55)
+			sink = i;
+	if (used - 1 < bits)
+		bits = used - 1;
+	struct node *pool = malloc(bits * 2 * used * sizeof *pool);
+	begin(&pool, leaves, bits);
+	for (int i = 0; i < runs - 1; i++)
+		step(all, leaves, used, &pool, bits - 1);
+	finish(all, leaves, used, &pool, bits - 1);
+	return 0;
+}
+int main(int c, char **v)
+{
+	long amounts[] = {c, 2, 3, 4, 0, c - 1};
+	struct node one = {0, 0, 2}, *all[9][2];
+	for (int i = 0; i < 18; i++)
+		all[i / 2][i % 2] = &one;
+	sink = lengths(amounts, all, c + 4, 15, 1);
+	return sink + lengths(amounts, all, c + 3, 7, 0) == 99;
+}
+`, "c", "begin bits", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-12 -O3"}, "~"},
+	{"an object into which the body's instructions store before its first marker", `
+struct Model { int probability; };
+struct Coder {
+	unsigned range;
+	int out;
+	void bit(Model &m, const bool b)
+	{
+		const unsigned bound = (range >> 11) * m.probability;
+		if (!b) {
+			range = bound;
+			m.probability += (2048 - m.probability) >> 5;
+		} else {
+			range -= bound;
+			m.probability -= m.probability >> 5;
+		}
+		if (range <= 0xffffffu)
+			out++;
+	}
+};
+__attribute__((noipa)) int use(int *reps) { return reps[0] + reps[3]; }
+__attribute__((noipa)) int run(Coder &c, Model *all, int d, int n)
+{
+	int reps[4] = {n, n + 1, n + 2, n + 3}, sum = 0;
+	for (int i = 0; i < n; i++) {
+		sum += use(reps);
+		reps[3] = reps[2];
+		reps[2] = reps[1];
+		reps[1] = reps[0];
+		reps[0] = d - 4 + i;
+		c.bit(all[i], 0);
+	}
+	return sum + use(reps);
+}
+int main(int n, char **v)
+{
+	Model all[] = {{1024}, {300}, {900}};
+	Coder c = {-1u, 0};
+	return run(c, all, n + 5, 3) == 99;
+}
+`, "cpp", "Coder::bit m", []string{"g++-12 -O2 -mtune=skylake", "g++-12 -O2 -mtune=silvermont"}, "~"},
+	{"an object into which they store behind it", `
+struct Model { int probability; };
+struct Coder {
+	unsigned range;
+	int out;
+	void bit(Model &m, const bool b)
+	{
+		const unsigned bound = (range >> 11) * m.probability;
+		if (!b) {
+			range = bound;
+			m.probability += (2048 - m.probability) >> 5;
+		} else {
+			range -= bound;
+			m.probability -= m.probability >> 5;
+		}
+		if (range <= 0xffffffu)
+			out++;
+	}
+};
+__attribute__((noipa)) int use(int *reps) { return reps[0] + reps[3]; }
+__attribute__((noipa)) int run(Coder &c, Model *all, int d, int n)
+{
+	int reps[4] = {n, n + 1, n + 2, n + 3}, sum = 0;
+	for (int i = 0; i < n; i++) {
+		sum += use(reps);
+		reps[3] = reps[2];
+		reps[2] = reps[1];
+		reps[1] = reps[0];
+		reps[0] = d - 4 + i;
+		c.bit(all[i], 0);
+	}
+	return sum + use(reps);
+}
+int main(int n, char **v)
+{
+	Model all[] = {{1024}, {300}, {900}};
+	Coder c = {-1u, 0};
+	return run(c, all, n + 5, 3) == 99;
+}
+`, "cpp", "Coder::bit m", []string{"g++-12 -O2 -mtune=core2", "g++-11 -O2"}, "!"},
 	{"a hoisted statement", `
 struct coder { unsigned bits, mask; unsigned short probs[4 * 0x300]; };
 struct coder all;

@@ -1,8 +1,12 @@
 package body
 
 import (
+	"slices"
+	"sort"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // maxHoisted is how many instructions before a body are looked at: those of a few blocks.
@@ -40,4 +44,44 @@ func (c *Code) Hoisted(ranges []dw.Range, register, at uint64) bool {
 		}
 	}
 	return false
+}
+
+// StoresEarly reports whether an instruction in some ranges, those of a body, stores memory that is not in the frame in the straight code before a link-time address, and
+// no statement with its row begins there: that comes later.
+func (u *Unit) StoresEarly(ranges []dw.Range, at uint64) (bool, error) {
+	rows, err := u.Rows()
+	if err != nil {
+		return false, err
+	}
+	from, ok := u.Image.straightBefore(rows, at, maxFirst/2)
+	if !ok {
+		return false, nil
+	}
+	type place struct{ file, line uint32 }
+	var begun []place
+	early := false
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= from })
+	u.Image.straight(from, at, func(arch *insn.Arch, addr uint64, code []byte) bool {
+		for ; i < len(rows) && rows[i].Addr <= addr; i++ {
+			if rows[i].Stmt {
+				begun = append(begun, place{rows[i].File, rows[i].Line})
+			}
+		}
+		if w, known := arch.Writes(code); !dw.Covers(ranges, addr) || known && !w.Memory || arch.Spills(code) {
+			return true
+		}
+		row := dw.RowAt(rows, addr)
+		early = row != nil && row.Line != 0 && !slices.Contains(begun, place{row.File, row.Line})
+		return !early
+	})
+	return early, nil
+}
+
+// ChoosesBefore reports whether the instruction before a link-time address has chosen between what a register had and another value.
+func (c *Code) ChoosesBefore(register, at uint64) bool {
+	if c.graph == nil {
+		return false
+	}
+	n, ok := c.graph.At(at)
+	return ok && n > 0 && c.graph.Insns[n-1].Addr+uint64(c.graph.Insns[n-1].Size) == at && c.arch.Chooses(c.graph.Bytes(int32(n-1)), register)
 }

@@ -1,6 +1,8 @@
 package insn
 
 import (
+	"slices"
+
 	"sync"
 )
 
@@ -152,6 +154,24 @@ func (x *engine) updates(code []byte) Registers {
 		out |= 1 << to
 	}
 	return out
+}
+
+func (x *engine) chooses(code []byte, register uint64) bool {
+	in, ok := x.next(code)
+	if !ok || !in.plain() {
+		return false
+	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return false
+	}
+	defer x.done(op)
+	of := op.args()
+	is := func(a operand) bool { return a.kind == registerOperand && a.reg >= 0 && uint64(a.reg) == register }
+	if op.does.verb != chooses || len(of) < 2 || !is(of[0]) {
+		return false
+	}
+	return op.does.flags == firstToo || slices.ContainsFunc(of[1:], is)
 }
 
 // shape is a number of what an instruction is called, the kinds of its operands, and how much memory it is about.

@@ -42,6 +42,8 @@ type Arch struct {
 	// Updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	Updates func(code []byte) Registers
+	// Chooses reports whether the first instruction in code leaves a register as it is or, under a condition, gives it another's value.
+	Chooses func(code []byte, register uint64) bool
 	// Follow follows the first instruction in code, which is at addr. It returns the condition
 	// under which that branches.
 	Follow func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Condition

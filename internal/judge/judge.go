@@ -126,6 +126,9 @@ type Evidence interface {
 	Elsewhere() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
+	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
+	// had it last.
+	ChosenSince() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)
 }

@@ -14,6 +14,7 @@ type known struct {
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
 	joined, kept, alone, turned, elsewhere, hoisted  bool
+	chosen                                           bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -32,6 +33,7 @@ func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 func (k known) Hoisted() (bool, error)              { return k.hoisted, k.err }
+func (k known) ChosenSince() (bool, error)          { return k.chosen, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
@@ -78,6 +80,8 @@ func TestRows(t *testing.T) {
 		{"hoisted", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{hoisted: true}},
 		{"views", false, computed(views), known{hoisted: true}},
 		{"held by the caller", false, llvm, known{hoisted: true, passedOn: true}},
+		{"chosen", true, computed(views), known{chosen: true}},
+		{"held by the caller", false, llvm, known{chosen: true, passedOn: true}},
 		{"overtaken", true, unmarked, known{overtaken: true}},
 		{"before, unmarked", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},

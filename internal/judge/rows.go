@@ -126,6 +126,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC loses the statement of "if (n < max) max = n" in a conditional move, and goes on that max is what the function was called with.
+		Name: "chosen", Because: "in the register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler == LLVM || c.Entry {
+				return false, nil
+			}
+			return e.ChosenSince()
+		},
+	},
+	{
 		// GCC 12 notes "e = -11" behind "do e--; while (...)", of which that is the first turn.
 		Name: "turned", Because: "a loop leads to the probe, in which the caller's variable changes, and the number is that of its first turn", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {

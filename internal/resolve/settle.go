@@ -209,6 +209,9 @@ func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bo
 		if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
 			return "what is at the address is stored by an instruction of the caller's behind the probe", err
 		}
+		if early, err := ev.referredStoredEarly(l, t); early || err != nil {
+			return "what it refers to may be stored by an instruction of the body's before the probe", err
+		}
 		return ev.fields(l, t)
 	}
 	if ev.addsNothing(expr) {
