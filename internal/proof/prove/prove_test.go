@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
@@ -160,7 +161,7 @@ func findsWrong(t *testing.T, name string, change func(l *loc.Location)) {
 	}
 }
 
-// TestKernel proves definitions on a kernel image, and with PROVE_FULL=1 the whole
+// TestKernel proves definitions on a kernel image, and with PROVE_FULL=1 or PROVE_SEED the whole
 // image.
 func TestKernel(t *testing.T) {
 	if testing.Short() {
@@ -175,6 +176,29 @@ func TestKernel(t *testing.T) {
 	})
 }
 
+// wholes returns in which ways a whole kernel is proved: with PROVE_FULL=1 in all, with PROVE_SEED in one that it chooses.
+func wholes(t *testing.T) (all []Options) {
+	t.Helper()
+	for _, c := range conventions {
+		for _, reads := range readsHere() {
+			all = append(all, Options{Seed: seed, Convention: c, Reads: reads})
+		}
+	}
+	text := os.Getenv("PROVE_SEED")
+	switch n, err := strconv.Atoi(text); {
+	case os.Getenv("PROVE_FULL") == "1":
+		return all
+	case text == "":
+		return nil
+	case err != nil:
+		t.Fatal(err)
+		return nil
+	default:
+		t.Logf("PROVE_SEED=%d", n)
+		return all[n%len(all):][:1]
+	}
+}
+
 func proveKernel(t *testing.T, path string) {
 	t.Helper()
 	img, err := dwarfloc.Open(path, nil)
@@ -186,24 +210,21 @@ func proveKernel(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("PROVE_FULL") == "1" {
-		for _, c := range conventions {
-			for _, reads := range readsHere() {
-				o := Options{Seed: seed, Convention: c, Reads: reads}
-				r, err := Image(context.Background(), img, file, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				check(t, r)
-				if img.Arch().Name != runtime.GOARCH {
-					continue // the verifier knows its own registers alone
-				}
-				v, err := verify.Image(context.Background(), img, how(o))
-				if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
-					t.Errorf("verifier, convention %d, %v reads: %d of %d accepted, %v\n%q", c, reads, v.Accepted, v.Prologues, err, v.Rejected)
-				}
-			}
+	for _, o := range wholes(t) {
+		r, err := Image(context.Background(), img, file, o)
+		if err != nil {
+			t.Fatal(err)
 		}
+		check(t, r)
+		if img.Arch().Name != runtime.GOARCH {
+			continue // the verifier knows its own registers alone
+		}
+		v, err := verify.Image(context.Background(), img, how(o))
+		if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
+			t.Errorf("verifier, convention %d, %v reads: %d of %d accepted, %v\n%q", o.Convention, o.Reads, v.Accepted, v.Prologues, err, v.Rejected)
+		}
+	}
+	if os.Getenv("PROVE_FULL") == "1" {
 		return
 	}
 	for _, text := range []string{"get_page page", "kmalloc size flags", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size", "vfs_read file buf count pos name=file->f_path.dentry->d_iname:string $comm",
