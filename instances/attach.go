@@ -147,8 +147,8 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 		return nil, err
 	}
 	defer forget()
-	for _, b := range batches {
-		if err := a.w.batch(b, b.sites); err != nil {
+	for _, x := range rounds(p, batches) {
+		if err := a.w.batch(x.batch, x.sites); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
 	}
@@ -233,6 +233,60 @@ type attacher struct {
 	mu   sync.Mutex // for what follows, while probes are made side by side
 	done int
 	out  *Attachment
+}
+
+// turn is what is attached at once, of a batch.
+type turn struct {
+	batch *batch
+	sites []int
+}
+
+// first orders what is at one place: runs end there before others begin, and a function before what is inlined into it.
+func first(s *plan.Site) int {
+	if s.Kind == dwarfloc.SiteExit {
+		return -1
+	}
+	return int(s.Kind)
+}
+
+// rounds returns in which order sites are attached. The kernel runs the programs at one address in the reverse order of their attaching (add_new_kprobe in
+// kernel/kprobes.c, consumer_add in kernel/events/uprobes.c, Linux 5.15 to 6.18), and what is at a later view comes later. So the last one of each address is in
+// the first round, with all that are alone, and the one before it in the next.
+func rounds(p *plan.Plan, batches []*batch) (out []turn) {
+	at := make(map[uint64][]int) // sites
+	for _, b := range batches {
+		for _, site := range b.sites {
+			addr := p.Sites[site].Addr
+			at[addr] = append(at[addr], site)
+		}
+	}
+	behind := make(map[int]int) // how many sites at its address come behind one
+	most := 0
+	for _, sites := range at {
+		if len(sites) == 1 {
+			continue
+		}
+		slices.SortFunc(sites, func(i, j int) int {
+			x, y := &p.Sites[i], &p.Sites[j]
+			return cmp.Or(cmp.Compare(x.View, y.View), cmp.Compare(first(x), first(y)), cmp.Compare(i, j))
+		})
+		for i, site := range sites {
+			behind[site] = len(sites) - 1 - i
+		}
+		most = max(most, len(sites)-1)
+	}
+	for n := range most + 1 {
+		for _, b := range batches {
+			now := b.sites
+			if most > 0 {
+				now = slices.DeleteFunc(slices.Clone(now), func(site int) bool { return behind[site] != n })
+			}
+			if len(now) > 0 {
+				out = append(out, turn{b, now})
+			}
+		}
+	}
+	return out
 }
 
 // batch attaches a program at some of its sites.
