@@ -13,12 +13,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -418,7 +418,7 @@ func (a *answeredSite) begun(s *Site) (*Site, error) {
 		return s, nil
 	}
 	if at := a.Begun(); at != s.Addr {
-		return s.elsewhere(at, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
+		return s.elsewhere(at, s.View, entries.Place{Addr: s.Addr, View: s.View}), nil
 	}
 	return s, nil
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -49,10 +51,10 @@ func ComparePassing(t *testing.T, path string, functions int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev := s.at().Evaluator()
+		ev := resolve.At(s.at())
 		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: abi.Register(img.Arch().SP, 0)}
 		unknown := false
-		if err := img.r.EachParam(e, func(x *resolve.Var) (bool, error) {
+		if err := img.r.EachParam(e, func(x *entries.Var) (bool, error) {
 			if err := x.Complete(); err != nil {
 				return false, err
 			}
@@ -60,23 +62,23 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			if v.Type, err = x.U.TypeOf(x.Type); err != nil {
 				return false, err
 			}
-			var c resolve.Chosen
+			var c entries.Chosen
 			if err := ev.FromDWARF(&v, x, &c); err != nil {
 				return false, err
 			}
-			l, r, k, err := ev.Convention(x)
+			l, r, k, err := new(convention.Passed).Of(s.at(), x)
 			if err != nil {
 				return false, err
 			}
-			if k == resolve.SignatureChanged {
+			if k == convention.Changed {
 				unknown = true
 			}
 			verdict := verdictOf(img, &v, &l, r, unknown)
 			later := ""
-			switch variadic, err := resolve.IsVariadic(e); {
+			switch variadic, err := entries.IsVariadic(e); {
 			case err != nil:
 				t.Fatal(err)
-			case v.Loc.Rule == rule.Whole && s.at().SetFirst(&v.Loc):
+			case v.Loc.Rule == rule.Whole && resolve.SetFirst(s.at(), &v.Loc):
 				later = "not compared: in a register that the function sets first"
 			case variadic && v.Loc.Kind == loc.KindPieces && resolve.SameRegister(&v.Loc, &stackPointer):
 				later = "not compared: on the stack as it is later" // clang

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -28,7 +29,7 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	if l.Kind == loc.KindValue {
 		l.Expr = extracted(l.Expr)
 	}
-	if ev.spot.Kind != Inline {
+	if ev.spot.Kind != entries.Inline {
 		return "", nil
 	}
 	if made, err := ev.madeOfTruth(l, t); made || err != nil {
@@ -125,7 +126,7 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 		}
 		cuts = func(width uint64) bool { return slices.Contains(widths, width) }
 	}
-	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+	return ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		t, err := ev.typeOf(x)
 		if err != nil || t == nil {
 			return false, err
@@ -203,6 +204,9 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 	return m, false, nil
 }
 
+// maxNesting bounds how deep in structures and arrays a bit is looked for.
+const maxNesting = 64
+
 // scalar reports whether a type is that of a number.
 func scalar(t *types.Type) bool {
 	r, err := t.Resolve()
@@ -211,7 +215,7 @@ func scalar(t *types.Type) bool {
 
 // beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to.
 func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
-	_, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+	_, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		l, ok := ev.placeOfVariable(x)
 		if !ok {
 			return false, nil
@@ -248,8 +252,8 @@ func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
 }
 
 // placeOfVariable returns where a variable in scope is.
-func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
-	its, ok := ev.spot.placed(x)
+func (ev *Evaluator) placeOfVariable(x *entries.Scoped) (l loc.Location, ok bool) {
+	its, ok := ev.spot.Placed(x)
 	if !ok {
 		return l, false
 	}
@@ -258,7 +262,7 @@ func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
 }
 
 // typeOf returns the resolved type of a variable in scope, or nil.
-func (ev *Evaluator) typeOf(x *Scoped) (*types.Type, error) {
+func (ev *Evaluator) typeOf(x *entries.Scoped) (*types.Type, error) {
 	v := x.Var
 	if err := v.Complete(); err != nil {
 		return nil, err
@@ -276,7 +280,7 @@ func (ev *Evaluator) typeOf(x *Scoped) (*types.Type, error) {
 // fieldAt reports whether a bit-field begins at a bit of a type and has fewer bits than so many. known is false if nothing else is known to be there.
 func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
 	r, err := t.Resolve()
-	if err != nil || depth > maxBlocks {
+	if err != nil || depth > maxNesting {
 		return false, false
 	}
 	if r.Kind == types.Array {
@@ -344,7 +348,7 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 		if made || err != nil {
 			break
 		}
-		made, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+		made, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 			l, ok := ev.placeOfVariable(x)
 			if !ok || l.Kind != loc.KindRegister || l.Expr.K != r {
 				return false, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -166,7 +167,7 @@ func possibleOnes(e *loc.Expr) uint64 {
 
 // storedNarrow reports whether an object of an inlined body is in a slot of the frame to which the code stores fewer bytes alone.
 func (ev *Evaluator) storedNarrow(l *loc.Location, t *types.Type) (bool, error) {
-	if l.Kind != loc.KindMemory || ev.spot.Kind != Inline {
+	if l.Kind != loc.KindMemory || ev.spot.Kind != entries.Inline {
 		return false, nil
 	}
 	if r, err := t.Resolve(); err != nil || r.Kind != types.Int && r.Kind != types.Enum && r.Kind != types.Pointer {

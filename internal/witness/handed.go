@@ -1,4 +1,4 @@
-package resolve
+package witness
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -63,9 +64,9 @@ func formOf(t *types.Type, word int) (form, int64) {
 }
 
 // argumentOf returns it without its value.
-func argumentOf(a *Answer, word int) (x argument) {
-	x.form, x.size = formOf(a.Type, word)
-	x.sure = x.form != noForm && a.Located() && a.Loc.Doubt == reasons.None
+func argumentOf(p *Param, word int) (x argument) {
+	x.form, x.size = formOf(p.Type, word)
+	x.sure = x.form != noForm && p.Located && p.Loc.Doubt == reasons.None
 	return x
 }
 
@@ -88,11 +89,11 @@ func (x *argument) set(t *body.Trace, l *loc.Location, word int) (ok bool) {
 func isSmall(n uint64, bytes int64) bool { return n>>(8*min(bytes, 4)-1) == 0 }
 
 // handOn sets what the body at a spot hands on to those that begin where it does.
-func (r *Params) handOn(s *Spot, o *observed) error {
-	u, recs := s.U, s.U.Recs
+func (o *observed) handOn(s *entries.Spot) error {
+	u, recs, word := s.U, s.U.Recs, s.U.Img.Arch().WordSize
 	o.chain = append(o.chain[:0], link{s.Rec, 0})
 	for i := s.Rec + 1; int(i) < len(recs) && recs[i].Parent >= s.Rec; i++ {
-		if !inlined(&recs[i]) {
+		if !entries.Inlined(&recs[i]) {
 			continue
 		}
 		for o.chain[len(o.chain)-1].rec > recs[i].Parent { // the first one is not
@@ -117,21 +118,17 @@ func (r *Params) handOn(s *Spot, o *observed) error {
 			continue
 		}
 		if o.inner == nil {
-			o.inner = &Params{}
+			o.inner = o.reader()
 		}
-		o.inner.ev.unclaimed = true
-		if _, err := o.inner.Read(inner); err != nil {
-			return err
-		}
-		n := 0
-		err = o.inner.Each(func(name string, _ int, a *Answer) {
-			if x := argumentOf(a, r.ev.Arch.WordSize); x.set(o.straight.Trace, &a.Loc, r.ev.Arch.WordSize) {
-				o.handed = append(o.handed, handed{claim.Kind{Shape: shape, Register: uint16(n), Call: true, Inner: true}, x, i, name})
-			}
-			n++
-		})
+		params, err := o.inner(inner)
 		if err != nil {
 			return err
+		}
+		for n := range params {
+			p := &params[n]
+			if x := argumentOf(p, word); x.set(o.straight.Trace, &p.Loc, word) {
+				o.handed = append(o.handed, handed{claim.Kind{Shape: shape, Register: uint16(n), Call: true, Inner: true}, x, i, p.Name})
+			}
 		}
 	}
 	return nil

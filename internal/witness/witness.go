@@ -1,4 +1,9 @@
-package resolve
+// Package witness finds parameters of inlined bodies that debug information has lost and an instruction of the body names: it accesses what a pointer points
+// to, or passes the pointer on.
+//
+// Body.Value asks the body at a spot for one. An instruction speaks only by its controls: other bodies of the function, whose parameters debug information
+// knows, of which as many as package claim asks for have to agree. Controls are those of an image, and are kept with its index.
+package witness
 
 import (
 	"fmt"
@@ -7,54 +12,70 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// witnessing is memory of witnessed.
-type witnessing struct {
-	params Params
-	seen   observed
-	done   bool // seen is of the spot
-	any    bool // there is a witness
+// Param is what debug information alone says of a parameter where a body begins.
+type Param struct {
+	Name    string
+	Type    *types.Type
+	Loc     loc.Location
+	Located bool // the whole value is at Loc
 }
 
+// Reader returns the parameters of the body at a spot, in order. They are valid until it is called again. Package resolve has it.
+type Reader func(s *entries.Spot) ([]Param, error)
+
+// Body is what the instructions of the body at a spot do. The zero value is ready to use, by one goroutine; its memory can be reused for the next spot.
+type Body struct {
+	seen observed
+	done bool // seen is of the spot
+	any  bool // there is a witness
+}
+
+// Forget prepares for another spot.
+func (b *Body) Forget() { b.done = false }
+
 // observed observes the body at the spot, once. ok is false if no witness can speak.
-func (w *witnessing) observed(s *Spot) (ok bool, err error) {
-	if w.done {
-		return w.any, nil
+func (b *Body) observed(c *Controls, s *entries.Spot, facts *Facts) (ok bool, err error) {
+	if b.done {
+		return b.any, nil
 	}
-	w.done, w.any = true, false
-	k, err := w.seen.facts.function(s.U, s.Rec)
+	b.done, b.any = true, false
+	b.seen.facts, b.seen.reader = facts, c.reader
+	k, err := facts.function(s.U, s.Rec)
 	if err != nil {
 		return false, err
 	}
-	about, known := s.U.Img.learnedOf(k)
+	about, known := c.learnedOf(k)
 	if known && about == nil {
 		return false, nil
 	}
-	w.seen.about = about
-	w.seen.hands = about == nil || about.anyInner
-	w.any, err = w.params.observe(s, &w.seen)
-	return w.any, err
+	b.seen.about = about
+	b.seen.hands = about == nil || about.anyInner
+	b.any, err = b.seen.read(s)
+	return b.any, err
 }
 
-// witnessed returns the value of a pointer that the debug information has lost and an instruction of the body says: it accesses what the
-// pointer points to, or passes the pointer on. The controls say which instruction does, and at which distance. witness is "" if none does.
-func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err error) {
-	s := ev.spot
-	if ev.Arch.WordSize != 8 {
+// Value returns the value of a parameter that the debug information has lost and an instruction of the body says: it accesses what a
+// pointer points to, or passes it on. The controls say which instruction does, and at which distance. witness is "" if none does.
+func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Builder, x *entries.Var) (l loc.Location, witness string, err error) {
+	a := s.U.Img.Arch()
+	if a.WordSize != 8 {
 		return l, "", nil
 	}
-	if ev.witnessing == nil {
-		ev.witnessing = &witnessing{seen: observed{facts: &ev.memory().facts}}
-	}
-	if ok, err := ev.witnessing.observed(s); !ok || err != nil {
+	if ok, err := b.observed(c, s, facts); !ok || err != nil {
 		return l, "", err
 	}
-	o := &ev.witnessing.seen
+	write := writer{build, s.U.Img.File}
+	o := &b.seen
 	name, err := x.Text()
 	if err != nil {
 		return l, "", err
@@ -64,7 +85,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 		return l, "", nil
 	}
 	if len(o.handed) > 0 {
-		if l, witness, err = ev.handedOn(o, i); witness != "" || err != nil {
+		if l, witness, err = c.handedOn(s, o, i, write); witness != "" || err != nil {
 			return l, witness, err
 		}
 	}
@@ -74,16 +95,16 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	var e *loc.Expr
 	known := func(w *body.Witness, distance uint64) (ok bool) {
 		if w.Target {
-			e = ev.Addr(w.Value.Const)
+			e = write.Addr(w.Value.Const)
 			return distance == 0
 		}
-		e, ok = ev.expression(o.straight.Trace, o.straight.Trace.Plus(w.Value, body.Fixed(-distance), 1))
+		e, ok = write.expression(o.straight.Trace, o.straight.Trace.Plus(w.Value, body.Fixed(-distance), 1))
 		return ok
 	}
 	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
 		return l, "", nil
 	}
-	g, err := o.groupsAt(s)
+	g, err := c.groupsAt(s, o)
 	if g == nil || err != nil {
 		return l, "", err
 	}
@@ -98,11 +119,11 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	}
 	w := &o.straight.Found[n]
 	if w.Call {
-		if says, err := s.U.saysOfCall(w); !says || err != nil {
+		if says, err := saysOfCall(s.U, w); !says || err != nil {
 			return l, "", err
 		}
 	}
-	l = ev.Value(e)
+	l = write.Value(e)
 	if l.Rule = rule.Operand; w.Call {
 		l.Rule = rule.Call
 	}
@@ -112,7 +133,7 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 	case w.Target:
 		what = "it calls it"
 	case w.Call:
-		what = "it passes it in " + ev.Arch.RegisterName(uint64(w.Register))
+		what = "it passes it in " + a.RegisterName(uint64(w.Register))
 	}
 	if distance != 0 {
 		what += fmt.Sprintf(", %+d bytes", distance)
@@ -121,18 +142,17 @@ func (ev *Evaluator) witnessed(x *Var) (l loc.Location, witness string, err erro
 }
 
 // groupsAt returns the groups of the function at a spot, or nil if none of them speaks.
-func (o *observed) groupsAt(s *Spot) (*groups, error) {
+func (c *Controls) groupsAt(s *entries.Spot, o *observed) (*groups, error) {
 	function, err := o.facts.function(s.U, s.Rec)
 	if err != nil {
 		return nil, err
 	}
-	return s.U.Img.groupsOf(function)
+	return c.groupsOf(function)
 }
 
 // handedOn returns a lost parameter's value that is known of a parameter of an inner body.
-func (ev *Evaluator) handedOn(o *observed, parameter int) (l loc.Location, witness string, err error) {
-	s := ev.spot
-	g, err := o.groupsAt(s)
+func (c *Controls) handedOn(s *entries.Spot, o *observed, parameter int, write writer) (l loc.Location, witness string, err error) {
+	g, err := c.groupsAt(s, o)
 	if g == nil || err != nil {
 		return l, "", err
 	}
@@ -141,24 +161,24 @@ func (ev *Evaluator) handedOn(o *observed, parameter int) (l loc.Location, witne
 		return l, "", nil
 	}
 	h := &o.handed[n]
-	e, ok := ev.expression(o.straight.Trace, h.of.value)
+	e, ok := write.expression(o.straight.Trace, h.of.value)
 	if h.of.form != pointer && h.of.value.IsConstant() {
-		e, ok = ev.Const(h.of.value.Const), true
+		e, ok = write.Const(h.of.value.Const), true
 	}
 	if !ok {
 		return l, "", nil
 	}
-	l = ev.Value(e)
+	l = write.Value(e)
 	l.Rule = rule.Call
-	inner, err := s.U.functionOf(h.rec)
+	inner, err := functionOf(s.U, h.rec)
 	return l, fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.name, h.name, controls), err
 }
 
 // saysOfCall reports whether the debug information says of a call what makes it a witness: that it is of the function that is its target, or that
 // it passes something in the register. Others have what was left there. It says the latter also by the declaration of what is called, if other
 // units may call that too: then it takes its parameters as they are declared.
-func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
-	calls, err := u.readCalls()
+func saysOfCall(u *entries.Unit, w *body.Witness) (bool, error) {
+	calls, err := u.Calls()
 	if err != nil || w.Register > uint16(op.DW_OP_reg31-op.DW_OP_reg0) {
 		return false, err
 	}
@@ -171,7 +191,7 @@ func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
 		if !ok || err != nil {
 			return false, err
 		}
-		return u.isAt(e, w.Value.Const)
+		return isAt(u, e, w.Value.Const)
 	}
 	if passes, err := c.Passes([]byte{uint8(op.DW_OP_reg0) + uint8(w.Register)}); passes || err != nil {
 		return passes, err
@@ -183,12 +203,12 @@ func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	if is, err := u.callsAsDeclared(e, w.Shape); !is || err != nil {
+	if is, err := callsAsDeclared(u, e, w.Shape); !is || err != nil {
 		return false, err
 	}
 	passes := false
-	_, err = u.assign(e, func(f func(d *Var) (bool, error)) error { return u.Img.EachParam(e, f) },
-		func(_ *Var, l *loc.Location, _ loc.Reason) (bool, error) {
+	_, err = convention.Assign(u, e, func(f func(d *entries.Var) (bool, error)) error { return u.Img.EachParam(e, f) },
+		func(_ *entries.Var, l *loc.Location, _ loc.Reason) (bool, error) {
 			passes = l.Kind == loc.KindRegister && l.Expr.K == uint64(w.Register)
 			return !passes, nil
 		})
@@ -196,16 +216,16 @@ func (u *Unit) saysOfCall(w *body.Witness) (bool, error) {
 }
 
 // callsAsDeclared reports whether what is called is the function of an entry, and not a clone of it, and other units can call it.
-func (u *Unit) callsAsDeclared(e dw.Entry, target uint64) (bool, error) {
+func callsAsDeclared(u *entries.Unit, e dw.Entry, target uint64) (bool, error) {
 	nocall, external, err := u.Callable(e)
 	if err != nil || nocall || !external {
 		return false, err
 	}
-	return u.isAt(e, target)
+	return isAt(u, e, target)
 }
 
 // isAt reports whether the symbol at an address is that of the function of an entry.
-func (u *Unit) isAt(e dw.Entry, addr uint64) (bool, error) {
+func isAt(u *entries.Unit, e dw.Entry, addr uint64) (bool, error) {
 	name, err := symbolName(e)
 	if err != nil || name == "" {
 		return false, err

@@ -1,4 +1,4 @@
-package resolve
+package entries
 
 import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -162,12 +162,12 @@ func (x *Var) Ultimate(known map[uint64]uint64) (uint64, error) {
 // set, and after it the constant that replaced the parameter. So a fixed value wins;
 // otherwise the first description with a location does.
 func (x *Var) Better(y *Var) bool {
-	return x.fixed() && !y.fixed() || x.Described() && !y.Described()
+	return x.Fixed() && !y.Fixed() || x.Described() && !y.Described()
 }
 
-// literal reports whether an entry's expression is a constant: DW_OP_lit1
+// Literal reports whether an entry's expression is a constant: DW_OP_lit1
 // DW_OP_stack_value.
-func (x *Var) literal() bool {
+func (x *Var) Literal() bool {
 	e := x.Location.Bytes()
 	if !x.Location.IsBlock() || len(e) < 2 || e[len(e)-1] != uint8(op.DW_OP_stack_value) {
 		return false
@@ -190,9 +190,9 @@ func (x *Var) Static() bool {
 // Described reports whether an entry says anything about the variable's place.
 func (x *Var) Described() bool { return x.Location.Form != 0 || x.Constant.Form != 0 }
 
-// fixed reports whether an entry gives the variable a value that depends on
+// Fixed reports whether an entry gives the variable a value that depends on
 // neither registers nor memory: a constant, or an address in the image.
-func (x *Var) fixed() bool {
+func (x *Var) Fixed() bool {
 	if x.Constant.Form != 0 {
 		return true
 	}

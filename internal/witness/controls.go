@@ -1,4 +1,4 @@
-package resolve
+package witness
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
@@ -18,6 +19,9 @@ import (
 
 // Controls are what the bodies of an image's functions say.
 type Controls struct {
+	img    *entries.Image
+	reader func() Reader
+
 	mu    sync.Mutex
 	all   map[functionKey]*groups
 	asked int  // how many functions were asked for, up to fewFunctions
@@ -73,6 +77,11 @@ type groupKey struct {
 	claim.Kind
 }
 
+// New returns the controls of an image. reader makes what reads parameters.
+func New(img *entries.Image, reader func() Reader) *Controls {
+	return &Controls{img: img, reader: reader}
+}
+
 // LearnAll says that most functions will be asked for.
 func (c *Controls) LearnAll() {
 	c.mu.Lock()
@@ -81,8 +90,7 @@ func (c *Controls) LearnAll() {
 }
 
 // groupsOf returns the groups of a function, or nil if none of them speaks.
-func (img *Image) groupsOf(k functionKey) (*groups, error) {
-	c := &img.Controls
+func (c *Controls) groupsOf(k functionKey) (*groups, error) {
 	c.mu.Lock()
 	g := c.all[k]
 	if g == nil && c.asked < fewFunctions {
@@ -95,14 +103,14 @@ func (img *Image) groupsOf(k functionKey) (*groups, error) {
 	}
 	c.most = c.most || g == nil
 	c.mu.Unlock()
-	if l := img.learned(); l != nil {
+	if l := c.learned(); l != nil {
 		return l.of(k), nil
 	}
 	if g != nil {
-		g.once.Do(func() { g.err = img.learn(k, g) })
+		g.once.Do(func() { g.err = c.learn(k, g) })
 		return g, g.err
 	}
-	c.everyOnce.Do(func() { c.everyErr = img.learnEvery() })
+	c.everyOnce.Do(func() { c.everyErr = c.learnEvery() })
 	if c.everyErr != nil {
 		return nil, c.everyErr
 	}
@@ -110,8 +118,8 @@ func (img *Image) groupsOf(k functionKey) (*groups, error) {
 }
 
 // learnedOf returns the groups of a function that speak, or nil if none does. known is false if that has not been learned.
-func (img *Image) learnedOf(k functionKey) (g *groups, known bool) {
-	l := img.learned()
+func (c *Controls) learnedOf(k functionKey) (g *groups, known bool) {
+	l := c.learned()
 	if l == nil {
 		return nil, false
 	}
@@ -136,13 +144,19 @@ type literal string
 func (l literal) Match(name string) bool  { return name == string(l) }
 func (l literal) Literal() (string, bool) { return string(l), true }
 
+// toLearn returns what observes bodies whose parameters are known.
+func (c *Controls) toLearn() observed {
+	return observed{facts: new(Facts), reader: c.reader, hands: true}
+}
+
 // learn reads the bodies of one function.
-func (img *Image) learn(k functionKey, g *groups) error {
+func (c *Controls) learn(k functionKey, g *groups) error {
+	img := c.img
 	sel, units, err := img.Index.Candidates(context.Background(), literal(k.name))
 	if err != nil {
 		return err
 	}
-	l := learner{seen: observed{facts: new(unitFacts), hands: true}, of: func(own functionKey) *groups {
+	l := learner{seen: c.toLearn(), of: func(own functionKey) *groups {
 		if own == k {
 			return g
 		}
@@ -150,7 +164,7 @@ func (img *Image) learn(k functionKey, g *groups) error {
 	}}
 	return img.Index.Parallel(min(len(units), 1), func(s *index.Scanner, _ int) error {
 		for _, n := range units {
-			if err := l.unit(s, &img.Units[n], func(r *index.Rec, u *Unit) bool { return sel.Match(u.NameRefOf(r)) }); err != nil {
+			if err := l.unit(s, &img.Units[n], func(r *index.Rec, u *entries.Unit) bool { return sel.Match(u.NameRefOf(r)) }); err != nil {
 				return err
 			}
 		}
@@ -159,9 +173,9 @@ func (img *Image) learn(k functionKey, g *groups) error {
 }
 
 // learnEvery reads the bodies of all functions.
-func (img *Image) learnEvery() error {
-	every := newLearned()
-	often, err := img.inlinedOften()
+func (c *Controls) learnEvery() error {
+	img, every := c.img, newLearned()
+	often, err := inlinedOften(img)
 	if err != nil {
 		return err
 	}
@@ -176,16 +190,16 @@ func (img *Image) learnEvery() error {
 		}
 		return g
 	}
-	learners := sync.Pool{New: func() any { return &learner{of: of, seen: observed{facts: new(unitFacts), hands: true}} }}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: c.toLearn()} }}
 	units := img.Index.AllUnits()
 	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
 		l := learners.Get().(*learner)
 		defer learners.Put(l)
 		u := &img.Units[units[i]]
-		err := l.unit(s, u, func(r *index.Rec, u *Unit) bool { return often[u.NameRefOf(r)] })
+		err := l.unit(s, u, func(r *index.Rec, u *entries.Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
 			img.Index.Walked(u.Unit)
-			u.forgetRead()
+			u.ForgetRead()
 		}
 		return err
 	})
@@ -194,12 +208,12 @@ func (img *Image) learnEvery() error {
 	}
 	every.prune()
 	every.new = true
-	img.Controls.every.Store(every)
+	c.every.Store(every)
 	return nil
 }
 
 // inlinedOften returns the names of functions with enough inlined bodies for a group to speak.
-func (img *Image) inlinedOften() (map[index.NameRef]bool, error) {
+func inlinedOften(img *entries.Image) (map[index.NameRef]bool, error) {
 	refs := make([]map[index.NameRef]int, len(img.Units))
 	err := img.Index.Parallel(len(img.Units), func(s *index.Scanner, i int) error {
 		u := &img.Units[i]
@@ -211,7 +225,7 @@ func (img *Image) inlinedOften() (map[index.NameRef]bool, error) {
 		}
 		refs[i] = make(map[index.NameRef]int)
 		for j := range u.Recs {
-			if r := &u.Recs[j]; inlined(r) {
+			if r := &u.Recs[j]; entries.Inlined(r) {
 				refs[i][u.NameRefOf(r)]++
 			}
 		}
@@ -238,20 +252,16 @@ func (img *Image) inlinedOften() (map[index.NameRef]bool, error) {
 	return out, nil
 }
 
-// inlined reports whether a record is of an inlined body.
-func inlined(r *index.Rec) bool { return r.Flags&index.HasPC != 0 && r.Flags&index.Inlined != 0 }
-
 // learner is what one goroutine reuses from body to body.
 type learner struct {
-	of     func(functionKey) *groups // nil for a function that is not learned
-	params Params
-	seen   observed
-	spot   Spot
-	own    map[int32]*groups // of the unit's functions
+	of   func(functionKey) *groups // nil for a function that is not learned
+	seen observed
+	spot entries.Spot
+	own  map[int32]*groups // of the unit's functions
 }
 
 // unit adds the controls of a unit's bodies.
-func (l *learner) unit(s *index.Scanner, u *Unit, is func(*index.Rec, *Unit) bool) error {
+func (l *learner) unit(s *index.Scanner, u *entries.Unit, is func(*index.Rec, *entries.Unit) bool) error {
 	if u.IsType() {
 		return nil
 	}
@@ -263,7 +273,7 @@ func (l *learner) unit(s *index.Scanner, u *Unit, is func(*index.Rec, *Unit) boo
 	}
 	clear(l.own)
 	for i := range u.Recs {
-		if r := &u.Recs[i]; inlined(r) && is(r, u) {
+		if r := &u.Recs[i]; entries.Inlined(r) && is(r, u) {
 			if err := l.body(u, int32(i)); err != nil {
 				return err
 			}
@@ -273,11 +283,11 @@ func (l *learner) unit(s *index.Scanner, u *Unit, is func(*index.Rec, *Unit) boo
 }
 
 // body adds the controls of a body.
-func (l *learner) body(u *Unit, rec int32) error {
+func (l *learner) body(u *entries.Unit, rec int32) error {
 	root := u.Recs[rec].Root
 	g, known := l.own[root]
 	if !known {
-		k, err := u.functionOf(rec)
+		k, err := functionOf(u, rec)
 		if err != nil {
 			return err
 		}
@@ -290,7 +300,7 @@ func (l *learner) body(u *Unit, rec int32) error {
 	if ok, err := u.Read(rec, &l.spot); err != nil || !ok {
 		return err
 	}
-	ok, err := l.params.observe(&l.spot, &l.seen)
+	ok, err := l.seen.read(&l.spot)
 	if ok {
 		g.add(&l.seen)
 	}
@@ -298,7 +308,7 @@ func (l *learner) body(u *Unit, rec int32) error {
 }
 
 // functionOf returns the function of a record.
-func (u *Unit) functionOf(rec int32) (k functionKey, err error) {
+func functionOf(u *entries.Unit, rec int32) (k functionKey, err error) {
 	r := &u.Recs[rec]
 	k.name = u.Index.NameOf(u.NameRefOf(r))
 	e, err := u.Entry(u.Off + uint64(r.Off))

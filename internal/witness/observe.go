@@ -1,4 +1,4 @@
-package resolve
+package witness
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -17,13 +18,15 @@ type observed struct {
 	params    []parameter
 	letters   []byte // see claim.Kind
 	volatile  bool   // a parameter points to something volatile
-	facts     *unitFacts
+	facts     *Facts
 	about     *groups // nil, or those that speak: witnesses of other kinds are left out
 	constants []uint64
 	handed    []handed // nothing in a function that loses nothing
 	hands     bool     // handed is asked for
 	chain     []link   // memory of handOn
-	inner     *Params  // likewise
+	reader    func() Reader
+	own       Reader // of the body's parameters; made by reader when it is needed
+	inner     Reader // of those of a body that is inlined into it, likewise
 	straight  body.Straight
 	kinds     []claim.Kind // of the witnesses
 	first     []int        // for each the first one, by its number in straight.Found
@@ -45,45 +48,50 @@ type parameter struct {
 	passes   bool // the function passes it on
 }
 
-// observe reads the body at a spot. ok is false if there is no witness.
-func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
-	r.ev.unclaimed = true
-	if _, err := r.Read(s); err != nil {
+// read reads the body at a spot. ok is false if there is no witness.
+func (o *observed) read(s *entries.Spot) (ok bool, err error) {
+	if o.own == nil {
+		o.own = o.reader()
+	}
+	params, err := o.own(s)
+	if err != nil {
 		return false, err
 	}
 	o.params, o.letters, o.constants, o.volatile = o.params[:0], o.letters[:0], o.constants[:0], false
 	o.kinds, o.first, o.handed = o.kinds[:0], o.first[:0], o.handed[:0]
+	word := s.U.Img.Arch().WordSize
 	functions, pointers := false, false
 	function, hands := "", false
 	if o.hands {
 		function = s.U.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
 		hands = claim.Passes(function)
 	}
-	err = r.Each(func(name string, _ int, a *Answer) {
-		p := parameter{name: name, sure: a.Located() && a.Loc.Doubt == reasons.None, loc: a.Loc}
-		t, err := a.Type.Resolve()
+	for i := range params {
+		x := &params[i]
+		p := parameter{name: x.Name, sure: x.Located && x.Loc.Doubt == reasons.None, loc: x.Loc}
+		t, err := x.Type.Resolve()
 		p.pointer = err == nil && t.Kind == types.Pointer
 		if p.pointer {
 			p.volatile, p.function = o.facts.pointsTo(s.U, t)
 		}
-		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(r.ev.Arch.WordSize))
+		p.wide = err != nil || t.Kind != types.Float && (t.Size <= 0 || t.Size >= int64(word))
 		if hands {
-			p.arg, p.passes = argumentOf(a, r.ev.Arch.WordSize), claim.PassesOn(function, name)
+			p.arg, p.passes = argumentOf(x, word), claim.PassesOn(function, x.Name)
 		}
 		pointers = pointers || p.pointer
 		o.volatile, functions = o.volatile || p.volatile, functions || p.function
 		letter, constant := byte(claim.IsLost), uint64(0)
 		switch {
-		case a.Located() && a.Loc.Kind == loc.KindConstant:
+		case x.Located && x.Loc.Kind == loc.KindConstant:
 			// Also where it is doubtful what was passed: it is what the body was compiled for.
-			letter, constant = claim.IsConstant, a.Loc.Expr.K
-		case a.Located():
+			letter, constant = claim.IsConstant, x.Loc.Expr.K
+		case x.Located:
 			letter = claim.IsLocated
 		}
 		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
-	})
-	if !pointers && !hands || err != nil {
-		return false, err
+	}
+	if !pointers && !hands {
+		return false, nil
 	}
 	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
 		return false, err
@@ -96,9 +104,9 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	}
 	if hands {
 		for i := range o.params {
-			o.params[i].compares = o.params[i].arg.set(o.straight.Trace, &o.params[i].loc, r.ev.Arch.WordSize)
+			o.params[i].compares = o.params[i].arg.set(o.straight.Trace, &o.params[i].loc, word)
 		}
-		if err := r.handOn(s, o); err != nil {
+		if err := o.handOn(s); err != nil {
 			return false, err
 		}
 	}
@@ -109,21 +117,21 @@ func (r *Params) observe(s *Spot, o *observed) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := o.straight.Follow(s.U.Img.Code, s.Addr, ranges, r.ev.Arch.Args); err != nil {
+	if err := o.straight.Follow(s.U.Img.Code, s.Addr, ranges, s.U.Img.Arch().Args); err != nil {
 		return false, err
 	}
 	if functions {
-		var inner []dw.Range
+		var parts []dw.Range
 		every := func(*index.Rec) (bool, error) { return true, nil }
-		whole, err := s.inner(false, &o.facts.spot, every, func(ranges []dw.Range) bool {
-			inner = append(inner, ranges...)
+		whole, err := inner(s, false, &o.facts.spot, every, func(ranges []dw.Range) bool {
+			parts = append(parts, ranges...)
 			return true
 		})
 		if err != nil {
 			return false, err
 		}
 		if whole { // else it is not known which calls are the body's own
-			o.straight.Called(s.U.Img.Code, ranges, inner)
+			o.straight.Called(s.U.Img.Code, ranges, parts)
 		}
 	}
 	for i := range o.straight.Found {

@@ -1,4 +1,4 @@
-package resolve
+package witness
 
 import (
 	"cmp"
@@ -36,13 +36,12 @@ const keptFunctionSize = 8 + 4
 func newLearned() *learned { return &learned{groups: make(map[functionKey]*groups)} }
 
 // learned returns the groups of all functions, or nil if they have not been learned.
-func (img *Image) learned() *learned {
-	c := &img.Controls
+func (c *Controls) learned() *learned {
 	c.keptOnce.Do(func() {
-		if !img.Index.Keeps() {
+		if !c.img.Index.Keeps() {
 			return
 		}
-		if l := unpackLearned(img.Index.DerivedOfImage(index.BlockControls)); l != nil {
+		if l := unpackLearned(c.img.Index.DerivedOfImage(index.BlockControls)); l != nil {
 			c.every.CompareAndSwap(nil, l)
 		}
 	})
