@@ -98,21 +98,6 @@ func (u *Unit) ForgetRead() {
 // TypeOf returns the type that a reference names.
 func (u *Unit) TypeOf(v dw.Value) (*types.Type, error) { return u.Img.Types.Of(u.Unit.Unit, v) }
 
-// EachParam calls f with each formal parameter of a function's entry, as it is described
-// there, until f returns false.
-func (img *Image) EachParam(e dw.Entry, f func(x *Var) (more bool, err error)) error {
-	return e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := img.Of(c.Unit).ReadVar(c)
-		if err != nil {
-			return false, err
-		}
-		return f(&x)
-	})
-}
-
 // Encoding returns how the unit's expressions are encoded.
 func (u *Unit) Encoding() eval.Encoding {
 	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}

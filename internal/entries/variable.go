@@ -63,6 +63,21 @@ func (x *Var) Read(u *Unit, e dw.Entry) (end int, err error) {
 	return b.P, nil
 }
 
+// EachParam calls f with each formal parameter of a function's entry, as it is described
+// there, until f returns false.
+func (img *Image) EachParam(e dw.Entry, f func(x *Var) (more bool, err error)) error {
+	return e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
+			return true, nil
+		}
+		x, err := img.Of(c.Unit).ReadVar(c)
+		if err != nil {
+			return false, err
+		}
+		return f(&x)
+	})
+}
+
 // Complete adds what the variable's own entry leaves out but its origins have.
 func (x *Var) Complete() error {
 	cur := *x

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -220,8 +221,8 @@ func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 		return s.Plus(s.Constant(0), a, e.B.K), true
 	case e.Op == ops.Shl && constant && e.B.K < 64:
 		return s.Plus(s.Constant(0), a, 1<<e.B.K), true
-	case e.Op == ops.And && constant && maskBytes(e.B.K) > 0:
-		return s.Low(a, uint8(8*maskBytes(e.B.K))), true
+	case e.Op == ops.And && constant && arithmetic.MaskBytes(e.B.K) > 0:
+		return s.Low(a, uint8(8*arithmetic.MaskBytes(e.B.K))), true
 	}
 	return n, false
 }

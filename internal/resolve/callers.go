@@ -6,6 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -236,7 +237,7 @@ func valueAt(u *entries.Unit, c *caller.Call, v caller.Value, nested int) (*loc.
 	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindMemory, loc.KindValue, loc.KindConstant:
-		if !dependsOnWidth(l.Expr) {
+		if !arithmetic.DependsOnWidth(l.Expr) {
 			return l.Expr, nil
 		}
 	}
@@ -267,33 +268,6 @@ func ifCalled(u *entries.Unit, c *caller.Call, value *loc.Expr, nested int) (*lo
 	return b.Caller(target, u.Img.Arch().WordSize, []eval.Passed{{Return: c.Entry, Value: value}}), nil
 }
 
-// dependsOnWidth reports whether upper bits of what an expression is computed from get into its lower ones, or decide something: these bits
-// are not what was passed where that has fewer.
-func dependsOnWidth(e *loc.Expr) bool {
-	if e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt {
-		return false
-	}
-	if extensionFor[e.Op] != 0 || eval.Comparison(e.Op) || e.Op == ops.Select {
-		return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
-	}
-	if e.Op == ops.Caller {
-		return false // of its own width
-	}
-	return dependsOnWidth(e.A) || dependsOnWidth(e.B) || dependsOnWidth(e.C)
-}
-
-// hasUpperBits reports whether an expression may have other upper bits than what was passed: it is computed from a register, or from what a
-// call passes, that is not made as wide as it was.
-func hasUpperBits(e *loc.Expr) bool {
-	switch {
-	case e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.Const || e.Op == ops.Addr:
-		return false
-	case e.Op == ops.Reg || e.Op == ops.Caller:
-		return true
-	}
-	return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
-}
-
 // fromCaller reports whether a location has a value of the caller's frame, and whether that is enough to know it.
 func fromCaller(l *loc.Location) (has, enough bool) {
 	enough = true
@@ -301,7 +275,7 @@ func fromCaller(l *loc.Location) (has, enough bool) {
 		found := false
 		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Caller })
 		has = has || found
-		enough = enough && (!found || !dependsOnWidth(e))
+		enough = enough && (!found || !arithmetic.DependsOnWidth(e))
 	})
 	return has, enough
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -196,7 +197,7 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 		for e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.And && e.B.Op == ops.Const {
 			bytes := int64(e.Size)
 			if e.Op == ops.And {
-				bytes = maskBytes(e.B.K)
+				bytes = arithmetic.MaskBytes(e.B.K)
 			}
 			if bytes == 0 || bytes < size {
 				break
@@ -212,16 +213,6 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 		return judge.Fixed, nil
 	}
 	return judge.Held, nil
-}
-
-// maskBytes returns how many whole bytes a mask keeps, or 0 if it keeps others.
-func maskBytes(mask uint64) int64 {
-	for n := int64(1); n < 8; n++ {
-		if mask == 1<<(8*n)-1 {
-			return n
-		}
-	}
-	return 0
 }
 
 func (e *evidence) Statements() (int, error) {
@@ -317,9 +308,6 @@ func changing(u *entries.Unit, function int32) (map[uint64]bool, error) {
 	return out, nil
 }
 
-// DW_OP_entry_value (DWARF 5 section 2.5.1.7), and GCC's before that.
-const opEntryValue, opGNUEntryValue = 0xa3, 0xf3
-
 // isValue reports whether an expression says what a variable is, and not where: but not that it is what it was at the function's entry.
 func isValue(u *entries.Unit, expr []byte) bool {
 	value, entry, computes := false, false, false
@@ -328,7 +316,7 @@ func isValue(u *entries.Unit, expr []byte) bool {
 		if err != nil {
 			return false
 		}
-		entry = entry || o.Code == opEntryValue || o.Code == opGNUEntryValue
+		entry = entry || o.Code == eval.OpEntryValue || o.Code == eval.OpGNUEntryValue
 		c := op.Opcode(o.Code)
 		computes = computes || computesNumber(c) || c == op.DW_OP_shr
 		value = value || o.IsImplicitValue() || op.Opcode(o.Code) == op.DW_OP_stack_value
@@ -356,14 +344,11 @@ func (e *evidence) ForAnother() (bool, error) {
 			}
 			expr = c.Expr
 		}
-		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == opParameterRef
+		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
 		return !found, nil
 	})
 	return found, err
 }
-
-// opParameterRef is DW_OP_GNU_parameter_ref: only a clone's callers know the parameter.
-const opParameterRef = 0xfa
 
 // Ran looks at the addresses from where the note begins.
 func (e *evidence) Ran() (bool, error) {
@@ -567,7 +552,7 @@ func (e *evidence) passed(before uint64) (bool, error) {
 		}
 		var l loc.Location
 		r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l)
-		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && EqualExpr(l.Expr, e.v.Loc.Expr) {
+		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && arithmetic.Equal(l.Expr, e.v.Loc.Expr) {
 			return true, nil
 		}
 	}

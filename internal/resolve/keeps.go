@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
@@ -102,7 +103,7 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 			v.Lo = last.Lo // one entry: what writes the register between is inside
 		}
 		n, in := register(v.Expr)
-		switch entry := v.Expr[0] == opEntryValue || v.Expr[0] == opGNUEntryValue; {
+		switch entry := v.Expr[0] == eval.OpEntryValue || v.Expr[0] == eval.OpGNUEntryValue; {
 		case entry && last.Expr != nil && !isValue(f.u, v.Expr):
 			last = v
 			continue

@@ -3,6 +3,7 @@ package resolve
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -34,15 +35,15 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, err
 	}
 	located := v.Located()
-	same := located && k != convention.Changed && (EqualLocation(&v.Loc, &l) || truth(v, &l))
+	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || truth(v, &l))
 	late := located && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
 	switch {
 	case same:
 		return true, nil
-	case late && (k == convention.Changed || k == convention.Local && !SameRegister(&v.Loc, &l)):
+	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
 		return true, nil
-	case k == convention.Changed, k == convention.Local && located && !SameRegister(&v.Loc, &l):
+	case k == convention.Changed, k == convention.Local && located && !arithmetic.SameRegister(&v.Loc, &l):
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
@@ -100,17 +101,6 @@ func SetFirst(s *entries.Spot, l *loc.Location) bool {
 	return s.U.Img.Code.SetsFirst(s.Fun.Start, of)
 }
 
-// SameRegister reports whether a location depends on the register that another one is.
-func SameRegister(l, reg *loc.Location) bool {
-	found := false
-	if reg.Kind == loc.KindRegister {
-		l.Exprs(func(e *loc.Expr) {
-			e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Reg && n.K == reg.Expr.K })
-		})
-	}
-	return found
-}
-
 // truth reports whether a location is the low bit of another one, for a truth value.
 func truth(v *Answer, l *loc.Location) bool {
 	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != ops.And {
@@ -121,7 +111,7 @@ func truth(v *Answer, l *loc.Location) bool {
 		return false
 	}
 	e := v.Loc.Expr
-	return e.B.Op == ops.Const && e.B.K == 1 && EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+	return e.B.Op == ops.Const && e.B.K == 1 && arithmetic.EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
 }
 
 // doubtful reports whether a location at a function's first instruction may be that of a
@@ -135,48 +125,4 @@ func doubtful(v *Answer) bool {
 		return true
 	}
 	return false
-}
-
-// EqualLocation reports whether two locations are the same but for extensions of values,
-// which the type repeats.
-func EqualLocation(a, b *loc.Location) bool {
-	ka, kb := a.Kind, b.Kind
-	if ka == loc.KindValue {
-		ka = loc.KindRegister
-	}
-	if kb == loc.KindValue {
-		kb = loc.KindRegister
-	}
-	if ka != kb || len(a.Pieces) != len(b.Pieces) {
-		return false
-	}
-	for i := range a.Pieces {
-		if a.Pieces[i].BitSize != b.Pieces[i].BitSize || !EqualLocation(&a.Pieces[i].Loc, &b.Pieces[i].Loc) {
-			return false
-		}
-	}
-	return EqualExpr(unextended(a.Expr), unextended(b.Expr))
-}
-
-// unextended returns an expression without extensions and masks of whole bytes around it.
-func unextended(e *loc.Expr) *loc.Expr {
-	for e != nil {
-		switch {
-		case e.Op == ops.ZExt || e.Op == ops.SExt:
-			e = e.A
-		case e.Op == ops.And && e.B.Op == ops.Const && (e.B.K == 0xff || e.B.K == 0xffff || e.B.K == 0xffffffff):
-			e = e.A
-		default:
-			return e
-		}
-	}
-	return nil
-}
-
-// EqualExpr reports whether two expressions are the same.
-func EqualExpr(a, b *loc.Expr) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Op == b.Op && a.Size == b.Size && a.K == b.K && EqualExpr(a.A, b.A) && EqualExpr(a.B, b.B) && EqualExpr(a.C, b.C)
 }

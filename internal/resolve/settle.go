@@ -13,6 +13,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
@@ -173,7 +174,7 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 			return nil
 		}
 	}
-	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == unclear {
+	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == arithmetic.Unclear {
 		l.Doubt = reasons.Contradictory
 		v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"
 	}
@@ -181,12 +182,12 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
-	if !x.U.Body.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
+	if !x.U.Body.GNU() && arithmetic.NumberAsAddress(l, ev.Arch.WordSize) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a number of fewer bits than an address has, as an address"}
 		return nil
 	}
-	if !x.U.Body.GNU() && shiftedOut(l) {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
+	if !x.U.Body.GNU() && arithmetic.ShiftedOut(l) {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: arithmetic.NothingLeft}
 		return nil
 	}
 	because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU())
@@ -219,7 +220,7 @@ func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bo
 		}
 		return ev.fields(l, t)
 	}
-	if ev.addsNothing(expr) {
+	if arithmetic.AddsNothing(expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}
 	if narrow, err := ev.storedNarrow(l, t); narrow || err != nil {

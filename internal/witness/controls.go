@@ -2,14 +2,10 @@ package witness
 
 import (
 	"context"
-	"path"
-	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
-	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -35,47 +31,6 @@ type Controls struct {
 
 // fewFunctions is how many functions are learned alone: then all of the image's are, together.
 const fewFunctions = 64
-
-// functionKey tells functions apart: the bodies of one are in many units. What a template is made for, and the members of classes, differ in their
-// linkage names.
-type functionKey struct {
-	name, linkage string
-	dir, file     string // dir is that of the compilation, if file is relative
-	line          uint64
-}
-
-// groups are those of one function.
-type groups struct {
-	once sync.Once
-	err  error
-	mu   sync.Mutex
-	by   map[groupKey]*claim.Group
-	// acts are the kinds without place and parameters, once all are learned.
-	acts     map[claim.Kind]bool
-	anyInner bool // there is one of what is handed on
-}
-
-// act is a kind without place and parameters.
-func act(k claim.Kind) claim.Kind {
-	if k.Line, k.Column, k.Params = 0, 0, ""; k.Inner {
-		k.Register = 0
-	}
-	return k
-}
-
-// setActs sets acts.
-func (g *groups) setActs() {
-	g.acts = make(map[claim.Kind]bool)
-	for k := range g.by {
-		g.acts[act(k.Kind)] = true
-		g.anyInner = g.anyInner || k.Inner
-	}
-}
-
-type groupKey struct {
-	parameter int
-	claim.Kind
-}
 
 // New returns the controls of an image. reader makes what reads parameters.
 func New(img *entries.Image, reader func() Reader) *Controls {
@@ -135,8 +90,6 @@ func (c *Controls) Counts() map[string]claim.Count {
 	}
 	return nil
 }
-
-func newGroups() *groups { return &groups{by: make(map[groupKey]*claim.Group)} }
 
 // literal matches one name.
 type literal string
@@ -305,116 +258,4 @@ func (l *learner) body(u *entries.Unit, rec int32) error {
 		g.add(&l.seen)
 	}
 	return err
-}
-
-// functionOf returns the function of a record.
-func functionOf(u *entries.Unit, rec int32) (k functionKey, err error) {
-	r := &u.Recs[rec]
-	k.name = u.Index.NameOf(u.NameRefOf(r))
-	e, err := u.Entry(u.Off + uint64(r.Off))
-	if err != nil {
-		return k, err
-	}
-	var file uint64
-	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
-		switch a {
-		case dw.AttrDeclFile:
-			file = v.U
-		case dw.AttrDeclLine:
-			k.line = v.U
-		}
-	}, func() bool { return k.line == 0 })
-	if err != nil {
-		return k, err
-	}
-	if k.file = last.Unit.File(file); !path.IsAbs(k.file) {
-		k.dir = last.Unit.CompDir()
-	}
-	if !dw.IsC(u.Lang) {
-		k.linkage, err = symbolName(e)
-	}
-	return k, err
-}
-
-// add adds the controls of a body.
-func (g *groups) add(o *observed) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.addHanded(o)
-	for i := range o.params {
-		p := &o.params[i]
-		if !p.pointer || !p.sure {
-			continue
-		}
-		params := o.asked(i)
-		for n, k := range o.kinds {
-			if !o.canBeOf(p, &o.straight.Found[o.first[n]]) {
-				continue
-			}
-			k.Params = params
-			x := g.group(i, k)
-			if d := o.straight.Trace.Plus(o.straight.Found[o.first[n]].Value, p.value, ^uint64(0)); d.IsConstant() {
-				x.Add(params, d.Const, p.value.Const, p.value.IsConstant(), o.constants)
-			} else {
-				x.Undecided++
-			}
-		}
-	}
-}
-
-// group returns the group of a parameter and a kind.
-func (g *groups) group(parameter int, k claim.Kind) *claim.Group {
-	x := g.by[groupKey{parameter, k}]
-	if x == nil {
-		x = new(claim.Group)
-		g.by[groupKey{parameter, k}] = x
-	}
-	return x
-}
-
-// hands reports whether something is said of what is handed on in a way.
-func (g *groups) hands(shape uint64) bool {
-	return g.acts[claim.Kind{Shape: shape, Call: true, Inner: true}]
-}
-
-// aboutAnother reports whether a witness may be about another parameter than one: about a pointer that is lost too, or about what it has a
-// fixed distance from. Where both were known they may have had one, as those of note(p, &p->member).
-func (o *observed) aboutAnother(one int, w *body.Witness) bool {
-	for i := range o.params {
-		p := &o.params[i]
-		if i == one || !p.wide || o.letters[i] == claim.IsConstant {
-			continue
-		}
-		if !p.sure && p.pointer || p.sure && o.straight.Trace.Plus(w.Value, p.value, ^uint64(0)).IsConstant() {
-			return true
-		}
-	}
-	return false
-}
-
-// asked returns what debug information says of the parameters, with one that is asked about.
-func (o *observed) asked(i int) string {
-	letters := slices.Clone(o.letters)
-	letters[i] = claim.IsAsked
-	return string(letters)
-}
-
-// says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether a witness's value less a distance can be fetched.
-func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, distance uint64) bool) (witness, controls int, distance int64) {
-	params := o.asked(parameter)
-	for n, k := range o.kinds {
-		if w := &o.straight.Found[o.first[n]]; !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
-			continue
-		}
-		k.Params = params
-		x := g.by[groupKey{parameter, k}]
-		if x == nil {
-			continue
-		}
-		if d, ok := x.Distance(params, o.constants); ok && known(&o.straight.Found[o.first[n]], d) {
-			equal, _ := x.Counts()
-			return o.first[n], equal, int64(d)
-		}
-	}
-	return -1, 0, 0
 }

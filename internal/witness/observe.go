@@ -13,6 +13,17 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
+// Param is what debug information alone says of a parameter where a body begins.
+type Param struct {
+	Name    string
+	Type    *types.Type
+	Loc     loc.Location
+	Located bool // the whole value is at Loc
+}
+
+// Reader returns the parameters of the body at a spot, in order. They are valid until it is called again. Package resolve has it.
+type Reader func(s *entries.Spot) ([]Param, error)
+
 // observed is what debug information says of the parameters of an inlined body, and what its first instructions do.
 type observed struct {
 	params    []parameter
@@ -161,4 +172,93 @@ func (o *observed) read(s *entries.Spot) (ok bool, err error) {
 // of them.
 func (o *observed) canBeOf(p *parameter, w *body.Witness) bool {
 	return (!w.Loads || p.volatile || !o.volatile) && (!w.Target || p.function)
+}
+
+// aboutAnother reports whether a witness may be about another parameter than one: about a pointer that is lost too, or about what it has a
+// fixed distance from. Where both were known they may have had one, as those of note(p, &p->member).
+func (o *observed) aboutAnother(one int, w *body.Witness) bool {
+	for i := range o.params {
+		p := &o.params[i]
+		if i == one || !p.wide || o.letters[i] == claim.IsConstant {
+			continue
+		}
+		if !p.sure && p.pointer || p.sure && o.straight.Trace.Plus(w.Value, p.value, ^uint64(0)).IsConstant() {
+			return true
+		}
+	}
+	return false
+}
+
+// asked returns what debug information says of the parameters, with one that is asked about.
+func (o *observed) asked(i int) string {
+	letters := slices.Clone(o.letters)
+	letters[i] = claim.IsAsked
+	return string(letters)
+}
+
+// argumentOf returns it without its value.
+func argumentOf(p *Param, word int) (x argument) {
+	x.form, x.size = formOf(p.Type, word)
+	x.sure = x.form != noForm && p.Located && p.Loc.Doubt == reasons.None
+	return x
+}
+
+// handOn sets what the body at a spot hands on to those that begin where it does.
+func (o *observed) handOn(s *entries.Spot) error {
+	u, recs, word := s.U, s.U.Recs, s.U.Img.Arch().WordSize
+	o.chain = append(o.chain[:0], link{s.Rec, 0})
+	for i := s.Rec + 1; int(i) < len(recs) && recs[i].Parent >= s.Rec; i++ {
+		if !entries.Inlined(&recs[i]) {
+			continue
+		}
+		for o.chain[len(o.chain)-1].rec > recs[i].Parent { // the first one is not
+			o.chain = o.chain[:len(o.chain)-1]
+		}
+		if o.chain[len(o.chain)-1].rec != recs[i].Parent {
+			continue // what has it begins elsewhere
+		}
+		inner := &o.facts.spot
+		if ok, err := u.Read(i, inner); err != nil {
+			return err
+		} else if !ok || inner.Addr != s.Addr || inner.CallColumn == 0 {
+			continue
+		}
+		hash, err := o.facts.hashOf(u, i)
+		if err != nil {
+			return err
+		}
+		shape := mix(o.chain[len(o.chain)-1].shape, hash, uint64(inner.CallLine), uint64(inner.CallColumn))
+		o.chain = append(o.chain, link{i, shape})
+		if o.about != nil && !o.about.hands(shape) {
+			continue
+		}
+		if o.inner == nil {
+			o.inner = o.reader()
+		}
+		params, err := o.inner(inner)
+		if err != nil {
+			return err
+		}
+		for n := range params {
+			p := &params[n]
+			if x := argumentOf(p, word); x.set(o.straight.Trace, &p.Loc, word) {
+				o.handed = append(o.handed, handed{claim.Kind{Shape: shape, Register: uint16(n), Call: true, Inner: true}, x, i, p.Name})
+			}
+		}
+	}
+	return nil
+}
+
+// mayHand reports whether another parameter than one may be what is handed on: it is lost too, or equal.
+func (o *observed) mayHand(one int, h *handed) bool {
+	for i := range o.params {
+		p := &o.params[i]
+		if i == one || !p.arg.takes(h) {
+			continue
+		}
+		if d := o.straight.Trace.Plus(h.of.value, p.arg.value, ^uint64(0)); !p.compares || d.IsConstant() && d.Const == 0 {
+			return true
+		}
+	}
+	return false
 }
