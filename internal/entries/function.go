@@ -85,8 +85,10 @@ func (s *Spot) DeclaredParams(e dw.Entry, f func(d *Var) (more bool, err error))
 var changed = []string{CloneRemoved, CloneOfConstant, ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
 
 const (
-	CloneRemoved    = ".isra."      // without parameters that are not used, or with parts of them
-	CloneOfConstant = ".constprop." // for callers that pass one number
+	// CloneRemoved marks one without parameters that are not used, or with parts of them.
+	CloneRemoved = ".isra."
+	// CloneOfConstant marks one for callers that pass one number.
+	CloneOfConstant = ".constprop."
 )
 
 // Clone returns the mark in the symbol of the site's code that says that the signature may
