@@ -13,12 +13,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -421,7 +421,7 @@ func (a *answeredSite) begun(s *Site) (at *Site, within bool, err error) {
 	case b.Again:
 		return s.again(), b.Within, nil
 	case b.Addr != s.Addr:
-		return s.elsewhere(b.Addr, s.View, resolve.Place{Addr: s.Addr, View: s.View}), false, nil
+		return s.elsewhere(b.Addr, s.View, entries.Place{Addr: s.Addr, View: s.View}), false, nil
 	}
 	return s, false, nil
 }

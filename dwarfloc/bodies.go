@@ -10,8 +10,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // holder is a body that holds an address.
@@ -34,7 +34,7 @@ const maxHolders = 1 << 26
 // holders calls visit for each place with the bodies of the unit that hold it, outer
 // ones first. places must be sorted by address. A body that has several ranges may be
 // visited more than once.
-func (u *unit) holders(places []resolve.Place, visit func(i int, h *holder)) error {
+func (u *unit) holders(places []entries.Place, visit func(i int, h *holder)) error {
 	pairs := 0
 	depth := make([]int, len(u.Recs)) // number of enclosing bodies; -1: holds none of the places
 	declarations := make(map[int32]holder)
@@ -64,7 +64,7 @@ func (u *unit) holders(places []resolve.Place, visit func(i int, h *holder)) err
 		}
 		live := false
 		for _, rg := range ranges {
-			j, _ := slices.BinarySearchFunc(places, rg.Lo, func(p resolve.Place, a uint64) int { return cmp.Compare(p.Addr, a) })
+			j, _ := slices.BinarySearchFunc(places, rg.Lo, func(p entries.Place, a uint64) int { return cmp.Compare(p.Addr, a) })
 			for ; j < len(places) && places[j].Addr <= rg.Hi; j++ {
 				live = true
 				if pairs++; pairs > maxHolders {
@@ -170,9 +170,9 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 // sitesOfRows returns the sites for rows, given by their sorted indices, by the rules in
 // lines.go.
 func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r *dw.Row) bool) ([]*Site, error) {
-	places := make([]resolve.Place, len(picked))
+	places := make([]entries.Place, len(picked))
 	for i, p := range picked {
-		places[i] = resolve.Place{Addr: rows[p].Addr, View: uint64(rows[p].View)}
+		places[i] = entries.Place{Addr: rows[p].Addr, View: uint64(rows[p].View)}
 	}
 	position := func(i int) (string, int) { return u.File(uint64(rows[picked[i]].File)), int(rows[picked[i]].Line) }
 	owners := make([]candidate, len(picked))
@@ -252,7 +252,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 // lineSite returns the site of a line at a place in a record's body, or nil. In code
 // built without optimization, a site inside the function's prologue moves to its end,
 // because parameters are not in their locations before.
-func (u *unit) lineSite(rec int32, file string, line int, p resolve.Place) (*Site, error) {
+func (u *unit) lineSite(rec int32, file string, line int, p entries.Place) (*Site, error) {
 	s, err := u.bodySite(rec, SiteLine, file, line)
 	if err != nil || s == nil {
 		return nil, err
@@ -361,7 +361,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 		view = uint64(rows[at].View)
 	}
 	in := holder{rec: -1}
-	err = u.holders([]resolve.Place{{Addr: addr, View: view}}, func(_ int, h *holder) {
+	err = u.holders([]entries.Place{{Addr: addr, View: view}}, func(_ int, h *holder) {
 		if !h.outside && (in.rec < 0 || h.depth >= in.depth) {
 			in = *h
 		}
@@ -378,6 +378,6 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 		return nil, err
 	}
 	s.early = s.AfterPrologue && addr < s.Addr
-	s.moveTo(resolve.Place{Addr: addr, View: view})
+	s.moveTo(entries.Place{Addr: addr, View: view})
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
@@ -90,12 +91,12 @@ func newEvalUnit(t testing.TB) *evalUnit {
 // locate evaluates an expression and prints what came out.
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
 	x.u.Recs = []index.Rec{{Parent: -1}} // a function without a call
-	at := &resolve.Spot{U: x.u.Unit, Addr: addr, At: resolve.Place{Addr: addr}, Fun: resolve.Function{Start: dwarftest.TextAddr}}
+	at := &entries.Spot{U: x.u.Unit, Addr: addr, At: entries.Place{Addr: addr}, Fun: entries.Function{Start: dwarftest.TextAddr}}
 	if frame != nil {
 		at.Fun.Frame = dw.BlockValue(dw.FormExprloc, frame)
 	}
 	var l loc.Location
-	r, err := at.Evaluator().Locate(expr, ".debug_loclists", 0x10, &l)
+	r, err := resolve.At(at).Locate(expr, ".debug_loclists", 0x10, &l)
 	switch {
 	case err != nil:
 		return "error " + err.Error()

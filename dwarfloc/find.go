@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // Matcher selects functions by name. A nil Matcher selects all. Literal returns the name
@@ -84,7 +85,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 		return err
 	}
 	if m == nil {
-		img.r.Controls.LearnAll()
+		resolve.ControlsOf(img.r).LearnAll()
 	}
 	one := false // few units, whose sites are probably asked for more
 	if m != nil {

@@ -4,20 +4,20 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // globals caches an image's variables outside functions.
 type globals struct {
 	mu    sync.Mutex
-	units map[*unit]map[string]resolve.Var
-	found map[string]*resolve.Var
+	units map[*unit]map[string]entries.Var
+	found map[string]*entries.Var
 }
 
 // global finds a variable outside functions: one in the unit itself, or an external
 // one in any unit. It returns nil if there is none.
-func (u *unit) global(name string) (*resolve.Var, error) {
+func (u *unit) global(name string) (*entries.Var, error) {
 	own, err := u.globalVars()
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (u *unit) global(name string) (*resolve.Var, error) {
 		}
 		g.mu.Lock()
 		if g.found == nil {
-			g.found = make(map[string]*resolve.Var)
+			g.found = make(map[string]*entries.Var)
 		}
 		g.found[name] = y
 		g.mu.Unlock()
@@ -50,8 +50,8 @@ func (u *unit) global(name string) (*resolve.Var, error) {
 }
 
 // external returns the definition of an external variable in any unit, or nil.
-func (img *Image) external(name string) (*resolve.Var, error) {
-	found := make([]*resolve.Var, len(img.units))
+func (img *Image) external(name string) (*entries.Var, error) {
+	found := make([]*entries.Var, len(img.units))
 	err := img.r.Index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
 		u := &img.units[i]
 		if u.IsType() {
@@ -75,7 +75,7 @@ func (img *Image) external(name string) (*resolve.Var, error) {
 }
 
 // globalVars returns the variables that a unit has outside functions.
-func (u *unit) globalVars() (map[string]resolve.Var, error) {
+func (u *unit) globalVars() (map[string]entries.Var, error) {
 	g := &u.img.globals
 	g.mu.Lock()
 	vars, ok := g.units[u]
@@ -90,7 +90,7 @@ func (u *unit) globalVars() (map[string]resolve.Var, error) {
 	if err != nil {
 		return nil, err
 	}
-	vars = make(map[string]resolve.Var)
+	vars = make(map[string]entries.Var)
 	err = root.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagVariable {
 			return true, nil
@@ -118,7 +118,7 @@ func (u *unit) globalVars() (map[string]resolve.Var, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.units == nil {
-		g.units = make(map[*unit]map[string]resolve.Var)
+		g.units = make(map[*unit]map[string]entries.Var)
 	}
 	g.units[u] = vars
 	return vars, nil

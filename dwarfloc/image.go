@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
@@ -32,7 +33,7 @@ import (
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
 	file  *image.File
-	r     *resolve.Image // nil where something else answers than debug information
+	r     *entries.Image // nil where something else answers than debug information
 	by    imageSource    // what answers
 	o     Options
 	lost  *MissingError // see Missing
@@ -184,7 +185,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if img.lost != nil {
 		key = "" // the index of a part would take the place of the whole one's
 	}
-	img.r = &resolve.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted, LeftOut: img.leftOut}
+	img.r = &entries.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted, LeftOut: img.leftOut}
 	img.r.Index = index.New(data, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: key,
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
@@ -243,7 +244,7 @@ func (img *Image) controls() map[string]claim.Count {
 	if img.r == nil {
 		return nil
 	}
-	return img.r.Controls.Counts()
+	return resolve.ControlsOf(img.r).Counts()
 }
 
 // elf is inside.File.
@@ -337,7 +338,7 @@ func (img *Image) machine() abi.Machine { return abi.Machine{Arch: img.Arch(), F
 
 // unit is a unit of the image, with what sites share.
 type unit struct {
-	*resolve.Unit
+	*entries.Unit
 	img *Image
 
 	chain   atomic.Pointer[chain]           // the last one that was read

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // To find the ways into a body takes longer than all else that a question asks about it, and they are the image's, not the question's. So
@@ -143,7 +144,7 @@ func (img *Image) keepDerived() error {
 		if asked, more := img.file.Asked(); more {
 			img.r.Index.DeriveImage(index.BlockAsked, asked)
 		}
-		if learned, more := img.r.Controls.Learned(); more {
+		if learned, more := resolve.ControlsOf(img.r).Learned(); more {
 			img.r.Index.DeriveImage(index.BlockControls, learned)
 		}
 		if extents, more := img.r.Extents(); more {

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // A source line can have code in several places: compilers move its statements apart,
@@ -175,7 +175,7 @@ func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string,
 		if !ok || !u.img.r.Executable(addr) {
 			continue
 		}
-		s, err := u.lineSite(r.Parent, file, line, resolve.Place{Addr: addr, View: pcs.EntryView})
+		s, err := u.lineSite(r.Parent, file, line, entries.Place{Addr: addr, View: pcs.EntryView})
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -30,16 +31,16 @@ func listImage(t testing.TB, version int, d []byte) *unit {
 
 // chosenText prints what a list has for an address (relative to the text) and view.
 func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
-	c, err := u.Choose(list, views, resolve.Place{Addr: dwarftest.TextAddr + addr, View: view}, false)
+	c, err := u.Choose(list, views, entries.Place{Addr: dwarftest.TextAddr + addr, View: view}, false)
 	if err != nil {
 		return err.Error()
 	}
 	if c.Rule == rule.None {
 		return fmt.Sprintf("none, others %v", c.Others)
 	}
-	at := &resolve.Spot{U: u.Unit, At: resolve.Place{Addr: dwarftest.TextAddr + addr}}
+	at := &entries.Spot{U: u.Unit, At: entries.Place{Addr: dwarftest.TextAddr + addr}}
 	var l loc.Location
-	r, err := at.Evaluator().Locate(c.Expr, c.Sec, c.Off, &l)
+	r, err := resolve.At(at).Locate(c.Expr, c.Sec, c.Off, &l)
 	dwarftest.Must(err)
 	if r.Code != reasons.None {
 		return r.String()
@@ -135,7 +136,7 @@ func TestLocationLists(t *testing.T) {
 		first bool
 		want  loc.Rule
 	}{{4, true, rule.First}, {4, false, rule.Address}, {5, true, rule.Address}} {
-		if got, err := first.Choose(off(0), dw.Value{}, resolve.Place{Addr: dwarftest.TextAddr + c.addr}, c.first); err != nil || got.Rule != c.want {
+		if got, err := first.Choose(off(0), dw.Value{}, entries.Place{Addr: dwarftest.TextAddr + c.addr}, c.first); err != nil || got.Rule != c.want {
 			t.Errorf("at +%#x, first %v: %v, %v, want %v", c.addr, c.first, got.Rule, err, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -41,8 +42,8 @@ type visible struct {
 	many bool // many names are looked up
 
 	ev       *resolve.Evaluator // nil before the first lookup
-	here     resolve.Scope
-	declared resolve.Scope // by the function; empty until it is needed, and if the site's own entry is all there is
+	here     entries.Scope
+	declared entries.Scope // by the function; empty until it is needed, and if the site's own entry is all there is
 	isRead   bool          // declared
 }
 
@@ -55,7 +56,7 @@ func (at *visible) read() error {
 	if err != nil {
 		return err
 	}
-	if err := at.scope(&at.here, e, resolve.PlacedBlocks); err != nil {
+	if err := at.scope(&at.here, e, entries.PlacedBlocks); err != nil {
 		return err
 	}
 	at.ev = s.evaluator()
@@ -68,14 +69,14 @@ func (at *visible) readDeclared() error {
 	}
 	abs, ok, err := at.site.spot.Abstract()
 	if ok && err == nil {
-		err = at.scope(&at.declared, abs, resolve.AllBlocks)
+		err = at.scope(&at.declared, abs, entries.AllBlocks)
 	}
 	at.isRead = err == nil
 	return err
 }
 
 // scope reads the variables below an entry.
-func (at *visible) scope(sc *resolve.Scope, e dw.Entry, b resolve.Blocks) error {
+func (at *visible) scope(sc *entries.Scope, e dw.Entry, b entries.Blocks) error {
 	if err := sc.Read(at.site.at(), e, b, true); err != nil || !at.many {
 		return err
 	}
@@ -140,7 +141,7 @@ func (at *visible) lookup(name string) (*Variable, error) {
 }
 
 // extern reports whether a variable is one outside of functions that a block declares, in C: in C++ its namespace is not known by the name.
-func (s *Site) extern(x *resolve.Var) (bool, error) {
+func (s *Site) extern(x *entries.Var) (bool, error) {
 	if !dw.IsC(s.u.Lang) {
 		return false, nil
 	}
@@ -160,8 +161,8 @@ func (s *Site) names() ([]string, error) {
 	if ok {
 		e = abs
 	}
-	var sc resolve.Scope
-	if err := sc.Read(s.at(), e, resolve.AllBlocks, true); err != nil {
+	var sc entries.Scope
+	if err := sc.Read(s.at(), e, entries.AllBlocks, true); err != nil {
 		return nil, err
 	}
 	return sc.Names()

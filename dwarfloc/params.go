@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -43,8 +44,8 @@ func (debugInfo) params(s *Site) ([]*Variable, error) {
 		r.vars = make([]Variable, 0, 2*n)
 	}
 	r.vars, r.out = r.vars[:0], r.out[:0]
-	err = r.params.Each(func(name string, entries int, a *resolve.Answer) {
-		r.vars = append(r.vars, Variable{Name: name, Role: RoleParameter, Entries: entries})
+	err = r.params.Each(func(name string, described int, a *resolve.Answer) {
+		r.vars = append(r.vars, Variable{Name: name, Role: RoleParameter, Entries: described})
 		v := &r.vars[len(r.vars)-1]
 		v.set(s, a)
 		r.out = append(r.out, v)
@@ -96,7 +97,7 @@ type resolvers struct {
 	shared     resolve.Shared
 	params     pool[resolver]
 	evaluators pool[resolve.Evaluator]
-	spots      pool[resolve.Spot]
+	spots      pool[entries.Spot]
 	copies     pool[Site]
 	vars       pool[Variable] // that are no parameters
 }
@@ -132,7 +133,7 @@ func (s *Site) resolver() *resolver {
 // evaluator returns one for the site.
 func (s *Site) evaluator() *resolve.Evaluator {
 	if s.resolvers == nil {
-		return s.at().Evaluator()
+		return resolve.At(s.at())
 	}
 	ev := s.resolvers.evaluators.next()
 	ev.Share(&s.resolvers.shared)
@@ -141,10 +142,10 @@ func (s *Site) evaluator() *resolve.Evaluator {
 }
 
 // at returns the spot at which the site's variables are resolved.
-func (s *Site) at() *resolve.Spot {
-	var at *resolve.Spot
+func (s *Site) at() *entries.Spot {
+	var at *entries.Spot
 	if s.resolvers == nil {
-		at = new(resolve.Spot)
+		at = new(entries.Spot)
 	} else {
 		at = s.resolvers.spots.next()
 	}
@@ -175,7 +176,7 @@ func (s *Site) copied() *Site {
 // resolver keeps the memory of a site's parameters for the next site. The zero value is ready to use, by one goroutine.
 type resolver struct {
 	params resolve.Params
-	spot   resolve.Spot
+	spot   entries.Spot
 	vars   []Variable
 	out    []*Variable
 }

@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -49,10 +52,10 @@ func ComparePassing(t *testing.T, path string, functions int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev := s.at().Evaluator()
+		ev := resolve.At(s.at())
 		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: abi.Register(img.Arch().SP, 0)}
 		unknown := false
-		if err := img.r.EachParam(e, func(x *resolve.Var) (bool, error) {
+		if err := img.r.EachParam(e, func(x *entries.Var) (bool, error) {
 			if err := x.Complete(); err != nil {
 				return false, err
 			}
@@ -60,31 +63,31 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			if v.Type, err = x.U.TypeOf(x.Type); err != nil {
 				return false, err
 			}
-			var c resolve.Chosen
+			var c entries.Chosen
 			if err := ev.FromDWARF(&v, x, &c); err != nil {
 				return false, err
 			}
-			l, r, k, err := ev.Convention(x)
+			l, r, k, err := new(convention.Passed).Of(s.at(), x)
 			if err != nil {
 				return false, err
 			}
-			if k == resolve.SignatureChanged {
+			if k == convention.Changed {
 				unknown = true
 			}
 			verdict := verdictOf(img, &v, &l, r, unknown)
 			later := ""
-			switch variadic, err := resolve.IsVariadic(e); {
+			switch variadic, err := entries.IsVariadic(e); {
 			case err != nil:
 				t.Fatal(err)
-			case v.Loc.Rule == rule.Whole && s.at().SetFirst(&v.Loc):
+			case v.Loc.Rule == rule.Whole && resolve.SetFirst(s.at(), &v.Loc):
 				later = "not compared: in a register that the function sets first"
-			case variadic && v.Loc.Kind == loc.KindPieces && resolve.SameRegister(&v.Loc, &stackPointer):
+			case variadic && v.Loc.Kind == loc.KindPieces && arithmetic.SameRegister(&v.Loc, &stackPointer):
 				later = "not compared: on the stack as it is later" // clang
 			}
 			if strings.HasPrefix(verdict, "differ") && later != "" {
 				// The answer is then the convention's.
 				verdict = later
-				if got, err := s.Lookup(x.U.Text(x.Name)); err != nil || got.Loc.Rule != rule.ABI || !resolve.EqualLocation(&got.Loc, &l) {
+				if got, err := s.Lookup(x.U.Text(x.Name)); err != nil || got.Loc.Rule != rule.ABI || !arithmetic.EqualLocation(&got.Loc, &l) {
 					verdict = "differ: and that is the answer"
 				}
 			}
@@ -182,9 +185,9 @@ func verdictOf(img *Image, v *resolve.Answer, l *loc.Location, r loc.Reason, unk
 		return "not compared: DWARF has nothing that is used"
 	case v.Loc.Rule != rule.View && v.Reason.Code == reasons.MissingPiece && v.Raw.U.Body.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
-	case img.file.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && resolve.EqualExpr(p.Loc.Expr, l.Expr) }):
+	case img.file.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && arithmetic.Equal(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
-	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && resolve.EqualExpr(l.Expr.A, v.Loc.Expr):
+	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && arithmetic.Equal(l.Expr.A, v.Loc.Expr):
 		return "equal, by address, of which DWARF has the slot" // clang
 	case atHome(img, l, &v.Loc):
 		return "equal, by the slot that the caller has for it" // GCC stores it there later
@@ -223,7 +226,7 @@ func atHome(img *Image, l, at *loc.Location) bool {
 		return false
 	}
 	slot := slices.Index(a.Args, uint16(l.Expr.K)) - len(a.Args)
-	return resolve.EqualExpr(at.Expr, abi.Register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
+	return arithmetic.Equal(at.Expr, abi.Register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
 }
 
 // equalPlaces reports whether two locations give a value of a type the same bytes, as far as both say what they are. Constants, which

@@ -7,8 +7,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -79,7 +79,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		return nil, err
 	}
 	if v.Reason.Code == reasons.VectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
-		variadic, err := resolve.IsVariadic(e)
+		variadic, err := entries.IsVariadic(e)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
@@ -93,12 +93,12 @@ type Site struct {
 	by siteSource // what answers; nil in a site that was not found in an image
 
 	u         *unit
-	spot      resolve.Spot // where its body begins
+	spot      entries.Spot // where its body begins
 	described bool
 	reused    bool       // EachSite will reuse it
 	resolvers *resolvers // EachSite's, for this worker, or nil
 
-	state resolve.Place // where the site's state is known, if that is not its address: see here
+	state entries.Place // where the site's state is known, if that is not its address: see here
 
 	before []uint64 // see Before
 	behind bool     // straight code leads there from a loop of another body
@@ -191,7 +191,7 @@ func (debugInfo) at(s *Site, off uint64) (at *Site, ok bool, err error) {
 			return err
 		}
 		ok = true
-		at.moveTo(resolve.Place{Addr: addr, View: 0})
+		at.moveTo(entries.Place{Addr: addr, View: 0})
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.locateSymbol(s.Function)
 		return nil
@@ -234,31 +234,31 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 }
 
 // moveTo makes it a site of another instruction of its body.
-func (s *Site) moveTo(p resolve.Place) {
+func (s *Site) moveTo(p entries.Place) {
 	if s.LocalEntry && p.Addr != s.Addr {
-		s.state, s.LocalEntry = resolve.Place{}, false
+		s.state, s.LocalEntry = entries.Place{}, false
 	}
 	s.Addr, s.View, s.AfterPrologue = p.Addr, p.View, false
 }
 
 // here returns the address and view at which variables are resolved: the site's, or where the
 // jump at the site's address leads.
-func (s *Site) here() resolve.Place {
-	if s.state != (resolve.Place{}) {
+func (s *Site) here() entries.Place {
+	if s.state != (entries.Place{}) {
 		return s.state
 	}
-	return resolve.Place{Addr: s.Addr, View: s.View}
+	return entries.Place{Addr: s.Addr, View: s.View}
 }
 
 // setSpot makes a spot that at which the site's variables are resolved.
-func (s *Site) setSpot(at *resolve.Spot) {
+func (s *Site) setSpot(at *entries.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
 	at.Again, at.Behind = s.Way.Again, s.behind
 }
 
-var spotKinds = [...]resolve.Kind{
-	SiteEntry: resolve.Entry, SiteInline: resolve.Inline, SiteLine: resolve.Line, SiteInstruction: resolve.Inside, SiteExit: resolve.Inside,
+var spotKinds = [...]entries.Kind{
+	SiteEntry: entries.Entry, SiteInline: entries.Inline, SiteLine: entries.Line, SiteInstruction: entries.Inside, SiteExit: entries.Inside,
 }
 
 // describe sets the fields that EachSite leaves empty: names, callers, symbol and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
@@ -94,7 +95,7 @@ func (v *Variable) set(s *Site, a *resolve.Answer) {
 }
 
 // variable returns the variable that an entry describes, as it is at the site.
-func (s *Site) variable(x *resolve.Var, ev *resolve.Evaluator) (*Variable, error) {
+func (s *Site) variable(x *entries.Var, ev *resolve.Evaluator) (*Variable, error) {
 	var a resolve.Answer
 	if err := ev.Resolve(&a, x); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
@@ -192,7 +193,7 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 	if !ok {
 		return s, false, nil
 	}
-	return s.elsewhere(after, s.View, resolve.Place{Addr: s.Addr, View: s.View}), false, nil
+	return s.elsewhere(after, s.View, entries.Place{Addr: s.Addr, View: s.View}), false, nil
 }
 
 // waysIn is inside.WaysIn.
@@ -220,9 +221,9 @@ func (s *Site) waysOut(w *body.Ways) []*Site {
 
 // through returns a copy of a site at a way.
 func (s *Site) through(w *body.Way, n, of int) *Site {
-	addr, view, state := w.Addr, w.View, resolve.Place{}
+	addr, view, state := w.Addr, w.View, entries.Place{}
 	if w.Probe != w.Addr || w.View == body.LastView {
-		addr, view, state = w.Probe, 0, resolve.Place{Addr: w.Addr, View: w.View}
+		addr, view, state = w.Probe, 0, entries.Place{Addr: w.Addr, View: w.View}
 	}
 	at := s.elsewhere(addr, view, state)
 	at.Way.Number, at.Way.Of, at.Way.Again, at.before, at.behind = n+1, of, w.Again, w.Before, w.Behind
@@ -231,7 +232,7 @@ func (s *Site) through(w *body.Way, n, of int) *Site {
 
 // elsewhere returns a copy of a site for a probe at another link-time address and view. state is
 // where its variables are resolved, if not there.
-func (s *Site) elsewhere(addr, view uint64, state resolve.Place) *Site {
+func (s *Site) elsewhere(addr, view uint64, state entries.Place) *Site {
 	at := s.copied()
 	at.Addr, at.View, at.state = addr, view, state
 	if at.described {
@@ -276,7 +277,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	if err != nil {
 		return err
 	}
-	img.r.Controls.LearnAll()
+	resolve.ControlsOf(img.r).LearnAll()
 	return img.eachSiteIn(ctx, units, sel, false, func(own *worker, n int, s *Site) error {
 		if s.Kind != SiteInline {
 			return f(n, s, nil)

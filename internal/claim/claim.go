@@ -1,5 +1,5 @@
 // Package claim says which parameters that debug information has lost other evidence has, by the names of kernels' functions: what its tables state,
-// what is read as if it was volatile, what is passed on as it is. Package resolve reads the evidence, which is the witness; a Group is what the bodies
+// what is read as if it was volatile, what is passed on as it is. Packages resolve and witness read the evidence; a Group is what the bodies
 // say where debug information knows the parameter.
 package claim
 

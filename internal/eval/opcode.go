@@ -12,7 +12,7 @@ const (
 	opImplicitPointer  = 0xa0
 	opAddrx            = 0xa1
 	opConstx           = 0xa2
-	opEntryValue       = 0xa3
+	OpEntryValue       = 0xa3
 	opConstType        = 0xa4
 	opRegvalType       = 0xa5
 	opDerefType        = 0xa6
@@ -23,13 +23,13 @@ const (
 	opGNUUninit        = 0xf0
 	opGNUEncodedAddr   = 0xf1
 	opGNUImplicitPtr   = 0xf2
-	opGNUEntryValue    = 0xf3
+	OpGNUEntryValue    = 0xf3
 	opGNUConstType     = 0xf4
 	opGNURegvalType    = 0xf5
 	opGNUDerefType     = 0xf6
 	opGNUConvert       = 0xf7
 	opGNUReinterpret   = 0xf9
-	opGNUParameterRef  = 0xfa
+	OpGNUParameterRef  = 0xfa
 	opGNUAddrIndex     = 0xfb
 	opGNUConstIndex    = 0xfc
 	opGNUVariableValue = 0xfd
@@ -70,13 +70,13 @@ var opForms = func() (t [256]opForm) {
 		op.DW_OP_form_tls_address: {"form_tls_address", ""}, op.DW_OP_call_frame_cfa: {"call_frame_cfa", ""},
 		op.DW_OP_bit_piece: {"bit_piece", "uu"}, op.DW_OP_implicit_value: {"implicit_value", "k"}, op.DW_OP_stack_value: {"stack_value", ""},
 		opImplicitPointer: {"implicit_pointer", "rs"}, opAddrx: {"addrx", "u"}, opConstx: {"constx", "u"},
-		opEntryValue: {"entry_value", "k"}, opConstType: {"const_type", "uc"}, opRegvalType: {"regval_type", "uu"},
+		OpEntryValue: {"entry_value", "k"}, opConstType: {"const_type", "uc"}, opRegvalType: {"regval_type", "uu"},
 		opDerefType: {"deref_type", "bu"}, opXderefType: {"xderef_type", "bu"},
 		opConvert: {"convert", "u"}, opReinterpret: {"reinterpret", "u"},
 		opGNUPushTLS: {"GNU_push_tls_address", ""}, opGNUUninit: {"GNU_uninit", ""}, opGNUEncodedAddr: {"GNU_encoded_addr", ""},
-		opGNUImplicitPtr: {"GNU_implicit_pointer", "rs"}, opGNUEntryValue: {"GNU_entry_value", "k"},
+		opGNUImplicitPtr: {"GNU_implicit_pointer", "rs"}, OpGNUEntryValue: {"GNU_entry_value", "k"},
 		opGNUConstType: {"GNU_const_type", "uc"}, opGNURegvalType: {"GNU_regval_type", "uu"}, opGNUDerefType: {"GNU_deref_type", "bu"},
-		opGNUConvert: {"GNU_convert", "u"}, opGNUReinterpret: {"GNU_reinterpret", "u"}, opGNUParameterRef: {"GNU_parameter_ref", "w"},
+		opGNUConvert: {"GNU_convert", "u"}, opGNUReinterpret: {"GNU_reinterpret", "u"}, OpGNUParameterRef: {"GNU_parameter_ref", "w"},
 		opGNUAddrIndex: {"GNU_addr_index", "u"}, opGNUConstIndex: {"GNU_const_index", "u"}, opGNUVariableValue: {"GNU_variable_value", "r"},
 	} {
 		t[code] = opForm{"DW_OP_" + f.name, f.operands}

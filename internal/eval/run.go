@@ -105,9 +105,9 @@ func (m *machine) run(o *Operation) *stop {
 		}
 		m.push(ev.wrap(ev.Binary(ops.Add, v.e, ev.Const(o.A)), v.typ), v.typ)
 	case op.DW_OP_nop, opGNUUninit:
-	case opEntryValue, opGNUEntryValue:
+	case OpEntryValue, OpGNUEntryValue:
 		return m.entryValue(o.Block)
-	case opGNUParameterRef:
+	case OpGNUParameterRef:
 		e, r, err := ev.Context.ParameterRef(o.A)
 		if st := stopFor(r, err); st != nil {
 			return st

@@ -30,11 +30,15 @@ var never = map[string][]string{
 	"internal/image": {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
 	"types":          {ebpf, module + "internal/image", module + "probe", module + "dwarfloc"},
 	"internal/body":  {ebpf, module + "types", module + "probe", module + "dwarfloc"},
-	// What resolves variables knows no site.
-	"internal/resolve": {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc"},
-	"dwarfloc":         {ebpf, module + "glob", module + "probe", module + "prologue"},
-	"sites":            {ebpf, module + "prologue"},
-	"attachable":       {ebpf, module + "prologue", module + "sites"},
+	// What resolves variables knows no site, and what it resolves them from does not evaluate; of code, arithmetic asks an interface.
+	"internal/arithmetic": {ebpf, module + "internal/body", module + "internal/entries", module + "dwarfloc"},
+	"internal/entries":    {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc", module + "internal/resolve"},
+	"internal/convention": {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc", module + "internal/resolve"},
+	"internal/witness":    {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc", module + "internal/resolve"},
+	"internal/resolve":    {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc"},
+	"dwarfloc":            {ebpf, module + "glob", module + "probe", module + "prologue"},
+	"sites":               {ebpf, module + "prologue"},
+	"attachable":          {ebpf, module + "prologue", module + "sites"},
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
 	// What starts with the tool, and takes time then, must be of use to more than one verb: cobra's man pages need Markdown and YAML.
@@ -44,8 +48,11 @@ var never = map[string][]string{
 
 // notDirect are packages that a package must not import itself, though what it imports may.
 var notDirect = map[string][]string{
-	"dwarfloc":         append(instructions, module+"internal/flow", module+"internal/ktable", module+"internal/judge"),
-	"internal/resolve": append(instructions, module+"internal/flow", module+"internal/ktable"),
+	"dwarfloc":            append(instructions, module+"internal/flow", module+"internal/ktable", module+"internal/judge", module+"internal/witness"),
+	"internal/entries":    append(instructions, module+"internal/flow", module+"internal/ktable"),
+	"internal/convention": append(instructions, module+"internal/flow", module+"internal/ktable", module+"internal/body"),
+	"internal/witness":    append(instructions, module+"internal/flow", module+"internal/ktable", module+"internal/judge"),
+	"internal/resolve":    append(instructions, module+"internal/flow", module+"internal/ktable"),
 	// What instructions do is no kernel's business, and what follows code asks no kernel.
 	"internal/insn": {module + "internal/probed"},
 	"internal/flow": {module + "internal/probed"},

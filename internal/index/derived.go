@@ -20,8 +20,8 @@ import (
 // Blocks of the image, which come after those of its units.
 const (
 	BlockAsked    = iota // symbols: see image.File.Asked
-	BlockControls        // see resolve.Controls
-	BlockExtents         // see resolve.Image.UnitsAt
+	BlockControls        // see witness.Controls
+	BlockExtents         // see entries.Image.UnitsAt
 	imageBlocks
 )
 

@@ -6,8 +6,10 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
@@ -18,7 +20,7 @@ import (
 
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
-func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assignment, error) {
+func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]judge.Assignment, error) {
 	assigned := make(map[uint64]judge.Assignment)
 	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
@@ -30,7 +32,7 @@ func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assig
 			return nil, err
 		}
 		f.rec = int32(i)
-		err = u.Img.EachParam(e, func(x *Var) (bool, error) {
+		err = u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 			if x.Location.Form == 0 || x.Location.IsBlock() || x.Views.Form != 0 {
 				return true, nil
 			}
@@ -53,17 +55,17 @@ func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assig
 
 // changes looks at where the locations of parameters change inside the bodies of one function.
 type changes struct {
-	u    *Unit
-	ev   *Evaluator // has the code
-	rec  int32      // of the body
-	spot *Spot      // of the body, once needed
-	size uint8      // bits of the parameter
+	u    *entries.Unit
+	ev   *Evaluator    // has the code
+	rec  int32         // of the body
+	spot *entries.Spot // of the body, once needed
+	size uint8         // bits of the parameter
 }
 
 // list returns what the list, without views, of a parameter of a body shows. A change from one place to another shows an assignment if
 // the code makes another value between, and shows none if it moves the value. Where the code does not say, what is computed there, or
 // known, is a sign of one.
-func (f *changes) list(e dw.Entry, x *Var) (judge.Assignment, error) {
+func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 	u := f.u
 	var last dw.LocEntry
 	var different, unknown []uint64
@@ -77,7 +79,7 @@ func (f *changes) list(e dw.Entry, x *Var) (judge.Assignment, error) {
 		if v.Default || len(v.Expr) == 0 {
 			continue
 		}
-		is := u.signOf(v.Expr)
+		is := signOf(u, v.Expr)
 		if last.Expr != nil {
 			again := bytes.Equal(last.Expr, v.Expr) // LLVM begins another entry where it has another note, if only of the same place
 			same, differs, err := f.compare(x, &last, &v)
@@ -124,9 +126,9 @@ func (f *changes) list(e dw.Entry, x *Var) (judge.Assignment, error) {
 
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
 // other, or makes another value. Neither is set if the code does not say.
-func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err error) {
+func (f *changes) compare(x *entries.Var, was, is *dw.LocEntry) (same, differs bool, err error) {
 	if f.spot == nil || f.spot.Rec != f.rec {
-		f.spot = new(Spot)
+		f.spot = new(entries.Spot)
 		if ok, err := f.u.Read(f.rec, f.spot); err != nil || !ok {
 			return false, false, err
 		}
@@ -140,7 +142,7 @@ func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err
 		return false, false, nil
 	}
 	if f.size == 0 {
-		if f.size, err = x.bits(); err != nil || f.size == 0 {
+		if f.size, err = bitsOf(x); err != nil || f.size == 0 {
 			return false, false, nil //nolint:nilerr // the type is asked for elsewhere
 		}
 	}
@@ -166,9 +168,9 @@ func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err
 // number returns what a parameter is on a path, by an entry of its list, at a link-time address.
 func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Number, bool) {
 	at := *f.spot
-	at.Addr, at.At = addr, Place{Addr: addr}
+	at.Addr, at.At = addr, entries.Place{Addr: addr}
 	var l loc.Location
-	r, err := at.Evaluator().Locate(e.Expr, "", e.Off, &l)
+	r, err := At(&at).Locate(e.Expr, "", e.Off, &l)
 	if err != nil || r.Code != reasons.None {
 		return body.Number{}, false
 	}
@@ -219,14 +221,14 @@ func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 		return s.Plus(s.Constant(0), a, e.B.K), true
 	case e.Op == ops.Shl && constant && e.B.K < 64:
 		return s.Plus(s.Constant(0), a, 1<<e.B.K), true
-	case e.Op == ops.And && constant && maskBytes(e.B.K) > 0:
-		return s.Low(a, uint8(8*maskBytes(e.B.K))), true
+	case e.Op == ops.And && constant && arithmetic.MaskBytes(e.B.K) > 0:
+		return s.Low(a, uint8(8*arithmetic.MaskBytes(e.B.K))), true
 	}
 	return n, false
 }
 
-// bits returns how many bits a variable of a scalar type has, or 0.
-func (x *Var) bits() (uint8, error) {
+// bitsOf returns how many bits a variable of a scalar type has, or 0.
+func bitsOf(x *entries.Var) (uint8, error) {
 	if err := x.Complete(); err != nil {
 		return 0, err
 	}
@@ -254,7 +256,7 @@ func computesNumber(c op.Opcode) bool {
 	return c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst && c != op.DW_OP_and || c == op.DW_OP_xor
 }
 
-func (u *Unit) signOf(expr []byte) sign {
+func signOf(u *entries.Unit, expr []byte) sign {
 	enc := u.Encoding()
 	constants, others, computes, value := 0, 0, false, false
 	for at := 0; at < len(expr); {

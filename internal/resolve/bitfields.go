@@ -4,7 +4,9 @@ import (
 	mathbits "math/bits"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -16,8 +18,7 @@ import (
 // One that begins with its byte, or word, becomes all of that, extended to the parameter's type: which bits are the field's is not said. The type of what the
 // memory is a part of tells, where a caller has a variable that points there.
 //
-// Another one is extracted by two shifts. They are written as if an address had 8 bits, the number of its bytes: "lit6; shl; lit7; shr" are the bits from 7-6
-// on, of which there are 8-7. And an unsigned field has the shift that keeps signs, a signed one the other.
+// Another one is extracted by two shifts: see arithmetic.Extracted.
 //
 // A number that is stored into a field and passed is cut to the bits of the mode that has room for it, 8 or 16, or not at all for 17 bits and more.
 //
@@ -26,9 +27,9 @@ import (
 // fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
 func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err error) {
 	if l.Kind == loc.KindValue {
-		l.Expr = extracted(l.Expr)
+		l.Expr = arithmetic.Extracted(l.Expr)
 	}
-	if ev.spot.Kind != Inline {
+	if ev.spot.Kind != entries.Inline {
 		return "", nil
 	}
 	if made, err := ev.madeOfTruth(l, t); made || err != nil {
@@ -47,40 +48,6 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	return "", err
 }
 
-// extracted returns an expression in which the extraction of a bit-field of a byte has its meaning.
-func extracted(e *loc.Expr) *loc.Expr {
-	number := func(k uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: k} }
-	if extends(e) && e.B.K == 56 && e.A.A.Op == ops.Shr && e.A.A.B.Op == ops.Const && e.A.A.B.K > 0 && e.A.A.B.K < 8 && e.A.A.A.Op != ops.Shl {
-		// The field ends with the byte: there is nothing to shift up.
-		up := number(56 + e.A.A.B.K)
-		return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: e.A.A, B: up}, B: up}
-	}
-	inner, unsigned := e, false
-	switch {
-	case e.Op == ops.And && e.B.Op == ops.Const && e.B.K == 0xff && e.A.Op == ops.Shra:
-		inner, unsigned = e.A, true
-	case extends(e) && e.B.K == 56 && e.A.A.Op == ops.Shr:
-		inner = e.A.A
-	default:
-		return e
-	}
-	if inner.B.Op != ops.Const || inner.A.Op != ops.Shl || inner.A.B.Op != ops.Const {
-		return e
-	}
-	down, up := inner.B.K, inner.A.B.K
-	if down >= 8 || up == 0 || up > down {
-		return e
-	}
-	field := &loc.Expr{Op: ops.Shr, A: inner.A.A, B: number(down - up)}
-	if down == up {
-		field = inner.A.A
-	}
-	if unsigned {
-		return &loc.Expr{Op: ops.And, A: field, B: number(1<<(8-down) - 1)}
-	}
-	return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: field, B: number(56 + down)}, B: number(56 + down)}
-}
-
 // cutByField reports whether a number is computed, and may be cut by a bit-field of which GCC's note gives the mode: a variable of a caller has one, or points to what has.
 func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 	if l.Kind != loc.KindValue || !scalar(t) {
@@ -89,10 +56,10 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 	e, bits, cut := l.Expr, uint64(0), true
 	switch {
 	case e.Op == ops.And && e.B.Op == ops.Const:
-		bits, e = 8*uint64(maskBytes(e.B.K)), e.A
+		bits, e = 8*uint64(arithmetic.MaskBytes(e.B.K)), e.A
 	case e.Op == ops.ZExt || e.Op == ops.SExt:
 		bits, e = 8*uint64(e.Size), e.A
-	case extends(e):
+	case arithmetic.Extends(e):
 		bits, e = 64-e.B.K, e.A.A
 	default:
 		if size, err := t.ByteSize(); err == nil {
@@ -125,7 +92,7 @@ func (ev *Evaluator) cutByField(l *loc.Location, t *types.Type) (bool, error) {
 		}
 		cuts = func(width uint64) bool { return slices.Contains(widths, width) }
 	}
-	return ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+	return ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		t, err := ev.typeOf(x)
 		if err != nil || t == nil {
 			return false, err
@@ -182,10 +149,10 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 	bytes := int64(0)
 	switch {
 	case e.Op == ops.And && e.B.Op == ops.Const:
-		bytes, e = maskBytes(e.B.K), e.A
+		bytes, e = arithmetic.MaskBytes(e.B.K), e.A
 	case e.Op == ops.ZExt || e.Op == ops.SExt:
 		bytes, e = int64(e.Size), e.A
-	case extends(e):
+	case arithmetic.Extends(e):
 		bytes, e = int64(64-e.B.K)/8, e.A.A
 	case e.Op == ops.Deref:
 		bytes = int64(e.Size)
@@ -203,6 +170,9 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 	return m, false, nil
 }
 
+// maxNesting bounds how deep in structures and arrays a bit is looked for.
+const maxNesting = 64
+
 // scalar reports whether a type is that of a number.
 func scalar(t *types.Type) bool {
 	r, err := t.Resolve()
@@ -211,7 +181,7 @@ func scalar(t *types.Type) bool {
 
 // beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to.
 func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
-	_, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+	_, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		l, ok := ev.placeOfVariable(x)
 		if !ok {
 			return false, nil
@@ -248,8 +218,8 @@ func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
 }
 
 // placeOfVariable returns where a variable in scope is.
-func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
-	its, ok := ev.spot.placed(x)
+func (ev *Evaluator) placeOfVariable(x *entries.Scoped) (l loc.Location, ok bool) {
+	its, ok := ev.spot.Placed(x)
 	if !ok {
 		return l, false
 	}
@@ -258,7 +228,7 @@ func (ev *Evaluator) placeOfVariable(x *Scoped) (l loc.Location, ok bool) {
 }
 
 // typeOf returns the resolved type of a variable in scope, or nil.
-func (ev *Evaluator) typeOf(x *Scoped) (*types.Type, error) {
+func (ev *Evaluator) typeOf(x *entries.Scoped) (*types.Type, error) {
 	v := x.Var
 	if err := v.Complete(); err != nil {
 		return nil, err
@@ -276,7 +246,7 @@ func (ev *Evaluator) typeOf(x *Scoped) (*types.Type, error) {
 // fieldAt reports whether a bit-field begins at a bit of a type and has fewer bits than so many. known is false if nothing else is known to be there.
 func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
 	r, err := t.Resolve()
-	if err != nil || depth > maxBlocks {
+	if err != nil || depth > maxNesting {
 		return false, false
 	}
 	if r.Kind == types.Array {
@@ -322,7 +292,7 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 	if err != nil || l.Kind != loc.KindValue {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
-	var registers []uint64
+	var computed []uint64
 	l.Expr.Walk(func(n *loc.Expr) {
 		switch n.Op {
 		case ops.Add, ops.Sub, ops.Mul, ops.Or, ops.Xor, ops.Shl:
@@ -331,20 +301,20 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 			}
 			for _, x := range [...]*loc.Expr{n.A, n.B} {
 				if x.Op == ops.Reg {
-					registers = append(registers, x.K)
+					computed = append(computed, x.K)
 				}
 			}
 		case ops.And:
 			if n.A.Op == ops.Reg && n.B.Op == ops.Const && n.B.K == 0xff {
-				registers = append(registers, n.A.K)
+				computed = append(computed, n.A.K)
 			}
 		}
 	})
-	for _, r := range registers {
+	for _, r := range computed {
 		if made || err != nil {
 			break
 		}
-		made, err = ev.spot.ofCallers(func(x *Scoped) (bool, error) {
+		made, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 			l, ok := ev.placeOfVariable(x)
 			if !ok || l.Kind != loc.KindRegister || l.Expr.K != r {
 				return false, nil
@@ -352,7 +322,7 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 			t, err := ev.typeOf(x)
 			return err == nil && t != nil && t.Kind == types.Bool, err
 		})
-		made = made && ev.registerBits(r) > 1
+		made = made && registers{ev}.Bits(r) > 1
 	}
 	return made, err
 }

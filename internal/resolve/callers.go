@@ -2,15 +2,15 @@ package resolve
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -62,14 +62,14 @@ func (ev *Evaluator) ParameterRef(off uint64) (*loc.Expr, loc.Reason, error) {
 		return v, r, err
 	}
 	// What a call passes may have more bits than the parameter, and what is computed from it is computed from the parameter.
-	if t := ev.u.integerAt(ev.u.Off + off); t != nil && t.Size < int64(ev.Arch.WordSize) {
+	if t := integerAt(ev.u, ev.u.Off+off); t != nil && t.Size < int64(ev.Arch.WordSize) {
 		v = ev.Extend(v, int(t.Size), t.Signed)
 	}
 	return v, r, nil
 }
 
 // integerAt returns the type of the parameter that has its entry at an offset, if that is a type of integers, or nil.
-func (u *Unit) integerAt(off uint64) *types.Type {
+func integerAt(u *entries.Unit, off uint64) *types.Type {
 	e, err := u.Entry(off)
 	if err != nil {
 		return nil
@@ -137,7 +137,7 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 		return because("it is a value of more than two callers above")
 	}
 	w.rec, w.nested = s.U.Body.Outermost(s.Rec), ev.nested
-	d, err := s.U.describedBy(w)
+	d, err := describedBy(s.U, w)
 	if err != nil {
 		return nil, loc.Reason{}, err
 	}
@@ -162,19 +162,19 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 }
 
 // describedBy returns what calls of a function say, once for all its spots.
-func (u *Unit) describedBy(w wanted) (*described, error) {
-	if d, ok := u.described.Load(w); ok {
+func describedBy(u *entries.Unit, w wanted) (*described, error) {
+	if d, ok := u.Derived.Load(w); ok {
 		return d.(*described), nil
 	}
-	d, err := u.describe(w)
+	d, err := describe(u, w)
 	if err == nil {
-		u.described.Store(w, d)
+		u.Derived.Store(w, d)
 	}
 	return d, err
 }
 
-func (u *Unit) describe(w wanted) (*described, error) {
-	x, err := u.readCalls()
+func describe(u *entries.Unit, w wanted) (*described, error) {
+	x, err := u.Calls()
 	if err != nil {
 		return nil, err
 	}
@@ -198,12 +198,12 @@ func (u *Unit) describe(w wanted) (*described, error) {
 		if !ok {
 			continue
 		}
-		value, err := u.Img.Of(c.Unit).valueAt(c, v, w.nested+1)
+		value, err := valueAt(u.Img.Of(c.Unit), c, v, w.nested+1)
 		if err != nil {
 			return nil, err
 		}
 		if value != nil && c.Entry != 0 {
-			if value, err = u.Img.Of(c.Unit).ifCalled(c, value, w.nested+1); err != nil {
+			if value, err = ifCalled(u.Img.Of(c.Unit), c, value, w.nested+1); err != nil {
 				return nil, err
 			}
 		}
@@ -219,42 +219,16 @@ func (u *Unit) describe(w wanted) (*described, error) {
 	return d, err
 }
 
-// readCalls reads the calls of a unit, once.
-func (u *Unit) readCalls() (*caller.Unit, error) {
-	if x := u.callers.Load(); x != nil {
-		return x, nil
-	}
-	x, err := caller.Read(&u.Body, u.Img.callsAt)
-	if err == nil {
-		u.callers.Store(x)
-	}
-	return x, err
-}
-
-// callsAt returns the calls of the unit with the code at an address, or nil.
-func (img *Image) callsAt(addr uint64) (*caller.Unit, error) {
-	all := img.unitExtents().all
-	i := sort.Search(len(all), func(i int) bool { return all[i].Lo > addr })
-	if i == 0 || addr >= all[i-1].Hi {
-		return nil, nil
-	}
-	n := all[i-1].unit
-	if err := img.Index.Parallel(1, func(s *index.Scanner, _ int) error { return s.Open(&img.Index.Units[n]) }); err != nil {
-		return nil, err
-	}
-	return img.Units[n].readCalls()
-}
-
 // valueAt evaluates what a call passes, in the frame of the function that calls.
-func (u *Unit) valueAt(c *caller.Call, v caller.Value, nested int) (*loc.Expr, error) {
-	var s Spot
+func valueAt(u *entries.Unit, c *caller.Call, v caller.Value, nested int) (*loc.Expr, error) {
+	var s entries.Spot
 	if ok, err := u.Read(c.Caller, &s); !ok || err != nil {
 		return nil, err
 	}
 	// The call itself: where the function goes on may be another one's code.
-	s.Kind, s.Addr, s.AfterPrologue = Inside, c.Return-1, false
-	s.At = Place{Addr: s.Addr}
-	ev := s.Evaluator() // its own: the value is kept
+	s.Kind, s.Addr, s.AfterPrologue = entries.Inside, c.Return-1, false
+	s.At = entries.Place{Addr: s.Addr}
+	ev := At(&s) // its own: the value is kept
 	ev.nested = nested
 	var l loc.Location
 	r, err := ev.Locate(v.Expr, ".debug_info", v.Off, &l)
@@ -263,7 +237,7 @@ func (u *Unit) valueAt(c *caller.Call, v caller.Value, nested int) (*loc.Expr, e
 	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindMemory, loc.KindValue, loc.KindConstant:
-		if !dependsOnWidth(l.Expr) {
+		if !arithmetic.DependsOnWidth(l.Expr) {
 			return l.Expr, nil
 		}
 	}
@@ -272,12 +246,12 @@ func (u *Unit) valueAt(c *caller.Call, v caller.Value, nested int) (*loc.Expr, e
 
 // ifCalled returns what an indirect call passes as the value that exists only where the call is one of the function: what it calls is compared
 // with the function's address, in the caller's frame. It returns nil where the call does not say what that is.
-func (u *Unit) ifCalled(c *caller.Call, value *loc.Expr, nested int) (*loc.Expr, error) {
+func ifCalled(u *entries.Unit, c *caller.Call, value *loc.Expr, nested int) (*loc.Expr, error) {
 	v, ok, err := c.Target()
 	if !ok || err != nil {
 		return nil, err
 	}
-	target, err := u.valueAt(c, v, nested)
+	target, err := valueAt(u, c, v, nested)
 	if target == nil || err != nil {
 		return nil, err
 	}
@@ -294,33 +268,6 @@ func (u *Unit) ifCalled(c *caller.Call, value *loc.Expr, nested int) (*loc.Expr,
 	return b.Caller(target, u.Img.Arch().WordSize, []eval.Passed{{Return: c.Entry, Value: value}}), nil
 }
 
-// dependsOnWidth reports whether upper bits of what an expression is computed from get into its lower ones, or decide something: these bits
-// are not what was passed where that has fewer.
-func dependsOnWidth(e *loc.Expr) bool {
-	if e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt {
-		return false
-	}
-	if extensionFor[e.Op] != 0 || eval.Comparison(e.Op) || e.Op == ops.Select {
-		return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
-	}
-	if e.Op == ops.Caller {
-		return false // of its own width
-	}
-	return dependsOnWidth(e.A) || dependsOnWidth(e.B) || dependsOnWidth(e.C)
-}
-
-// hasUpperBits reports whether an expression may have other upper bits than what was passed: it is computed from a register, or from what a
-// call passes, that is not made as wide as it was.
-func hasUpperBits(e *loc.Expr) bool {
-	switch {
-	case e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.Const || e.Op == ops.Addr:
-		return false
-	case e.Op == ops.Reg || e.Op == ops.Caller:
-		return true
-	}
-	return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
-}
-
 // fromCaller reports whether a location has a value of the caller's frame, and whether that is enough to know it.
 func fromCaller(l *loc.Location) (has, enough bool) {
 	enough = true
@@ -328,7 +275,7 @@ func fromCaller(l *loc.Location) (has, enough bool) {
 		found := false
 		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Caller })
 		has = has || found
-		enough = enough && (!found || !dependsOnWidth(e))
+		enough = enough && (!found || !arithmetic.DependsOnWidth(e))
 	})
 	return has, enough
 }
@@ -418,7 +365,7 @@ func (f *callFrame) before(n uint64) *loc.Expr {
 		}
 		return nil
 	}
-	x, err := f.ev.spot.U.readCalls()
+	x, err := f.ev.spot.U.Calls()
 	if err != nil {
 		return nil
 	}

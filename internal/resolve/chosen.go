@@ -4,19 +4,21 @@ import (
 	"bytes"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 )
 
 // ChosenSince looks at the lists of the variables around the site that are what the function was called with: at where one ends to be in a register.
 func (e *evidence) ChosenSince() (bool, error) {
 	entry := entryValueIn(e.c.Expr)
-	if entry == nil || e.s.Kind != Inline {
+	if entry == nil || e.s.Kind != entries.Inline {
 		return false, nil
 	}
 	c, err := e.ev.instructionsOf(e.s)
 	if err != nil {
 		return false, err
 	}
-	return e.s.ofCallers(func(x *Scoped) (bool, error) {
+	return e.s.OfCallers(func(x *entries.Scoped) (bool, error) {
 		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
 		}
@@ -34,7 +36,7 @@ func (e *evidence) ChosenSince() (bool, error) {
 
 // entryValueIn returns the operation with which an expression begins, if that is DW_OP_entry_value, as GCC writes it of a register.
 func entryValueIn(expr []byte) []byte {
-	if len(expr) < 3 || expr[0] != opEntryValue && expr[0] != opGNUEntryValue || int(expr[1]) > len(expr)-2 {
+	if len(expr) < 3 || expr[0] != eval.OpEntryValue && expr[0] != eval.OpGNUEntryValue || int(expr[1]) > len(expr)-2 {
 		return nil
 	}
 	return expr[:2+int(expr[1])]

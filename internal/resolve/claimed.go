@@ -6,44 +6,61 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/witness"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Claims: parameters that the debug information has lost, and the machine still has. A claim names its witness.
 
 // claimed sets the location of a parameter that is optimized out and that a witness knows.
-func (ev *Evaluator) claimed(a *Answer, x *Var) (bool, error) {
-	if ev.unclaimed || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != Inline || x.Tag != dw.TagFormalParameter {
+func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
+	if ev.unclaimed || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != entries.Inline || x.Tag != dw.TagFormalParameter {
 		return false, nil
 	}
 	out := ev.spot.U.Img.LeftOut
-	l, witness, err := loc.Location{}, "", error(nil)
+	l, because, err := loc.Location{}, "", error(nil)
 	if !out.Has(rule.Table) {
-		if l, witness, err = ev.Stated(x); err != nil {
+		if l, because, err = ev.Stated(x); err != nil {
 			return false, err
 		}
 	}
-	if witness == "" && (!out.Has(rule.Operand) || !out.Has(rule.Call)) {
+	if because == "" && (!out.Has(rule.Operand) || !out.Has(rule.Call)) {
 		var kernel bool
 		if kernel, err = ev.spot.U.Img.Code.IsKernel(); err != nil {
 			return false, err
 		}
 		// In a program, bodies that agree are no proof: each may have what a mask or a condition leaves as it is.
 		if kernel {
-			l, witness, err = ev.witnessed(x)
+			if ev.witness == nil {
+				ev.witness = new(witness.Body)
+			}
+			l, because, err = ev.witness.Value(ControlsOf(ev.spot.U.Img), ev.spot, &ev.memory().facts, &ev.Builder, x)
 		}
 	}
-	if witness == "" || out.Has(l.Rule) || err != nil {
+	if because == "" || out.Has(l.Rule) || err != nil {
 		return false, err
 	}
-	a.Loc, a.Reason, a.Because = l, loc.Reason{}, witness
+	a.Loc, a.Reason, a.Because = l, loc.Reason{}, because
 	return true, nil
 }
 
+// controlsKey is that of an image's controls.
+type controlsKey struct{}
+
+// ControlsOf returns what the bodies of an image's functions say of lost parameters.
+func ControlsOf(img *entries.Image) *witness.Controls {
+	c, known := img.Derived.Load(controlsKey{})
+	if !known {
+		c, _ = img.Derived.LoadOrStore(controlsKey{}, witness.New(img, reader))
+	}
+	return c.(*witness.Controls)
+}
+
 // Stated returns the value of an inlined body's parameter that a table of the kernel states, and where it does, or "".
-func (ev *Evaluator) Stated(x *Var) (l loc.Location, witness string, err error) {
+func (ev *Evaluator) Stated(x *entries.Var) (l loc.Location, witness string, err error) {
 	s := ev.spot
 	function := s.U.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
 	operand := claim.OfBranch(function, x.U.Text(x.Name))

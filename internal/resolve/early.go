@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -10,7 +11,7 @@ import (
 // reference refers to is fetched with it; a pointer alone is right all the same.
 func (ev *Evaluator) referredStoredEarly(l *loc.Location, t *types.Type) (bool, error) {
 	s := ev.spot
-	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || l.Kind != loc.KindRegister && l.Kind != loc.KindValue {
+	if s.Kind != entries.Inline || s.PCs.Ranges.Form == 0 || l.Kind != loc.KindRegister && l.Kind != loc.KindValue {
 		return false, nil
 	}
 	r, err := t.Resolve()

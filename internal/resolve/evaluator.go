@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/witness"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -17,31 +20,31 @@ import (
 // memory can be reused for the next site.
 type Evaluator struct {
 	eval.Evaluator
-	u    *Unit // the unit that expressions refer to
-	spot *Spot
+	u    *entries.Unit // the unit that expressions refer to
+	spot *entries.Spot
 
 	nested  int       // how many frames above that which is asked about this one is
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
-	passed  passed
+	passed  convention.Passed
 
-	callers     []Chosen // see evidence.PassedOn
+	callers     []entries.Chosen // see evidence.PassedOn
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
-	witnessing  *witnessing
-	shared      *Shared // see memory
+	witness     *witness.Body // once it is needed
+	shared      *Shared       // see memory
 
-	unclaimed bool   // only debug information is asked
-	chosen    Chosen // memory of settle
+	unclaimed bool           // only debug information is asked
+	chosen    entries.Chosen // memory of settle
 	evidence  evidence
 	candidate judge.Candidate
 }
 
-// Evaluator returns one for the spot.
-func (s *Spot) Evaluator() *Evaluator {
+// At returns an evaluator for a spot.
+func At(s *entries.Spot) *Evaluator {
 	ev := &Evaluator{}
 	ev.Begin(s)
 	return ev
@@ -49,33 +52,25 @@ func (s *Spot) Evaluator() *Evaluator {
 
 // Begin prepares the evaluator for a spot. What it returned for the last one becomes
 // invalid.
-func (ev *Evaluator) Begin(s *Spot) {
+func (ev *Evaluator) Begin(s *entries.Spot) {
 	ev.Reset()
 	ev.Context = ev
 	ev.Arch = s.U.Img.Arch()
 	ev.BigEndian = s.U.Img.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.spot = s
-	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead, ev.midwayRead = nil, nil, false, false, false
-	if ev.witnessing != nil {
-		ev.witnessing.done = false
+	ev.cfaExpr, ev.fbExpr, ev.callersRead, ev.midwayRead = nil, nil, false, false
+	ev.passed.Forget()
+	if ev.witness != nil {
+		ev.witness.Forget()
 	}
 	ev.use(s.U)
 }
 
 // use makes the evaluator resolve what expressions refer to in a unit.
-func (ev *Evaluator) use(u *Unit) {
+func (ev *Evaluator) use(u *entries.Unit) {
 	ev.u = u
 	ev.Encoding = u.Encoding()
-}
-
-// Encoding returns how the unit's expressions are encoded.
-func (u *Unit) Encoding() eval.Encoding {
-	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
-	if u.Version <= 2 {
-		enc.OffsetSize = enc.AddressSize
-	}
-	return enc
 }
 
 // Locate evaluates an expression, found at an offset in a section, into l. If the result
@@ -93,7 +88,7 @@ func (ev *Evaluator) Locate(expr []byte, sec string, off uint64, l *loc.Location
 		ev.spot.U.Img.Relocate(l)
 	}
 	if err == nil && r.Code == reasons.None && ev.u.Img.File.IsRelocatable() {
-		if r = ev.u.Img.moduleAddress(l); r.Code != reasons.None {
+		if r = moduleAddress(ev.u.Img, l); r.Code != reasons.None {
 			*l = loc.Location{}
 		}
 	}
@@ -125,7 +120,7 @@ func targetsFrom(l *loc.Location, from uint64) {
 
 // moduleAddress returns the reason for a location that needs an address in the image,
 // if that is a relocatable file.
-func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
+func moduleAddress(img *entries.Image, l *loc.Location) loc.Reason {
 	var addr *loc.Expr
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
@@ -212,7 +207,7 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	if frame.Form == 0 {
 		return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the function has no DW_AT_frame_base"}, nil
 	}
-	if inRegister(frame) {
+	if entries.InRegister(frame) {
 		if r, err := ev.frameIsSet(); err != nil || r.Code != reasons.None {
 			return nil, r, err
 		}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
@@ -22,19 +24,19 @@ import (
 
 // evidence answers what package judge asks about a variable's location at a site.
 type evidence struct {
-	s *Spot
+	s *entries.Spot
 	v *Answer
-	x *Var
-	c *Chosen
+	x *entries.Var
+	c *entries.Chosen
 
 	ev *Evaluator
 }
 
 // judged sets why a location may be that of another value than the passed one.
-func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
+func (ev *Evaluator) judged(v *Answer, x *entries.Var, c *entries.Chosen) error {
 	s := ev.spot
 	// The parts of a structure that are there are judged, whatever is missing.
-	if !v.Located() && v.Loc.Kind != loc.KindPieces || !s.takesFirst(x) {
+	if !v.Located() && v.Loc.Kind != loc.KindPieces || !takesFirst(s, x) {
 		return nil
 	}
 	e := &ev.evidence
@@ -54,7 +56,7 @@ func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
 // candidate returns what is known without evidence.
 func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
-	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
+	out := judge.Candidate{Parameter: true, Entry: s.Kind == entries.Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
 	if r, err := e.v.Type.Resolve(); err == nil {
 		out.Pointer = r.Kind == types.Pointer
@@ -76,8 +78,8 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.Here
 	}
 	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
-		marks := s.cloneMarks()
-		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, cloneRemoved) && !slices.Contains(marks, cloneOfConstant)
+		marks := s.CloneMarks()
+		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !slices.Contains(marks, entries.CloneOfConstant)
 	}
 	if e.x.U.Body.GNU() || c.Viewed { // only GCC writes views
 		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
@@ -152,7 +154,7 @@ func (e *evidence) marked() (bool, error) {
 
 // markedOf is a function, or an inlined body.
 type markedOf struct {
-	u   *Unit
+	u   *entries.Unit
 	rec int32
 }
 
@@ -195,7 +197,7 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 		for e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.And && e.B.Op == ops.Const {
 			bytes := int64(e.Size)
 			if e.Op == ops.And {
-				bytes = maskBytes(e.B.K)
+				bytes = arithmetic.MaskBytes(e.B.K)
 			}
 			if bytes == 0 || bytes < size {
 				break
@@ -213,16 +215,6 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 	return judge.Held, nil
 }
 
-// maskBytes returns how many whole bytes a mask keeps, or 0 if it keeps others.
-func maskBytes(mask uint64) int64 {
-	for n := int64(1); n < 8; n++ {
-		if mask == 1<<(8*n)-1 {
-			return n
-		}
-	}
-	return 0
-}
-
 func (e *evidence) Statements() (int, error) {
 	return e.s.U.Body.Statements(e.s.Rec, e.s.At.Addr, 0, math.MaxUint64)
 }
@@ -238,7 +230,7 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 		return e.assignedWithViews()
 	}
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	assigned, err := remembered(&u.assigned, function, func() (map[uint64]judge.Assignment, error) { return u.assignedIn(function, e.ev) })
+	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]judge.Assignment, error) { return assignedIn(u, function, e.ev) })
 	if err != nil {
 		return judge.Never, err
 	}
@@ -254,15 +246,22 @@ func (e *evidence) assignedWithViews() (judge.Assignment, error) {
 		return judge.Never, err
 	}
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	changed, err := remembered(&u.changed, function, func() (map[uint64]bool, error) { return u.changing(function) })
+	changed, err := entries.Remembered(&u.Derived, changedOf(function), func() (map[uint64]bool, error) { return changing(u, function) })
 	if changed[root] {
 		return judge.Between, nil
 	}
 	return judge.Never, err
 }
 
+// assignedOf, changedOf and keptOf are keys of what a unit's bodies of a function show, by the function's record.
+type (
+	assignedOf int32
+	changedOf  int32
+	keptOf     int32
+)
+
 // changing returns the parameters of a function, by the entries that declare them, whose lists go on with a value.
-func (u *Unit) changing(function int32) (map[uint64]bool, error) {
+func changing(u *entries.Unit, function int32) (map[uint64]bool, error) {
 	out, roots := make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range u.Recs {
 		r := &u.Recs[i]
@@ -275,14 +274,14 @@ func (u *Unit) changing(function int32) (map[uint64]bool, error) {
 		}
 		constants := false // of what a clone is made for
 		if r.Flags&index.Inlined == 0 {
-			s := new(Spot)
+			s := new(entries.Spot)
 			ok, err := u.Read(int32(i), s)
 			if err != nil {
 				return nil, err
 			}
-			constants = !ok || slices.Contains(s.cloneMarks(), cloneOfConstant)
+			constants = !ok || slices.Contains(s.CloneMarks(), entries.CloneOfConstant)
 		}
-		err = u.Img.EachParam(entry, func(x *Var) (bool, error) {
+		err = u.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
 			if x.Constant.Form != 0 && r.Flags&index.Inlined == 0 && !constants {
 				root, err := x.Ultimate(roots) // not by the callers: no clone was made for what they pass
 				out[root] = true
@@ -294,7 +293,7 @@ func (u *Unit) changing(function int32) (map[uint64]bool, error) {
 			var last []byte
 			l := u.Locations(x.Location, x.Views)
 			for v := (dw.LocEntry{}); l.Next(&v); last = v.Expr {
-				if last != nil && !bytes.Equal(last, v.Expr) && u.isValue(v.Expr) {
+				if last != nil && !bytes.Equal(last, v.Expr) && isValue(u, v.Expr) {
 					root, err := x.Ultimate(roots)
 					out[root] = true
 					return true, err
@@ -309,18 +308,15 @@ func (u *Unit) changing(function int32) (map[uint64]bool, error) {
 	return out, nil
 }
 
-// DW_OP_entry_value (DWARF 5 section 2.5.1.7), and GCC's before that.
-const opEntryValue, opGNUEntryValue = 0xa3, 0xf3
-
 // isValue reports whether an expression says what a variable is, and not where: but not that it is what it was at the function's entry.
-func (u *Unit) isValue(expr []byte) bool {
+func isValue(u *entries.Unit, expr []byte) bool {
 	value, entry, computes := false, false, false
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, u.Encoding())
 		if err != nil {
 			return false
 		}
-		entry = entry || o.Code == opEntryValue || o.Code == opGNUEntryValue
+		entry = entry || o.Code == eval.OpEntryValue || o.Code == eval.OpGNUEntryValue
 		c := op.Opcode(o.Code)
 		computes = computes || computesNumber(c) || c == op.DW_OP_shr
 		value = value || o.IsImplicitValue() || op.Opcode(o.Code) == op.DW_OP_stack_value
@@ -336,7 +332,7 @@ func (e *evidence) ForAnother() (bool, error) {
 		return false, err
 	}
 	found := false
-	err = e.s.U.Img.EachParam(entry, func(x *Var) (bool, error) {
+	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
 		if x.Off == e.x.Off || x.Location.Form == 0 {
 			return true, nil
 		}
@@ -348,14 +344,11 @@ func (e *evidence) ForAnother() (bool, error) {
 			}
 			expr = c.Expr
 		}
-		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == opParameterRef
+		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
 		return !found, nil
 	})
 	return found, err
 }
-
-// opParameterRef is DW_OP_GNU_parameter_ref: only a clone's callers know the parameter.
-const opParameterRef = 0xfa
 
 // Ran looks at the addresses from where the note begins.
 func (e *evidence) Ran() (bool, error) {
@@ -401,14 +394,14 @@ func (e *evidence) Stepped() (stepped bool, _ error) {
 	return stepped, nil
 }
 
-func (e *evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
+func (e *evidence) Looped() (bool, error) { return updatedInLoop(e.s, &e.v.Loc, e.c) }
 
 // Overtaken looks at bodies with instructions before the place where they begin, to which GCC moved them. It asks whether a register was
 // written since then, and held a variable of a caller before that has no place any more: GCC can go on to say that the parameter, which was
 // that variable, is there (LZ4_putIndexOnHash's h, where the next one is computed in the same register).
 func (e *evidence) Overtaken() (bool, error) {
 	s, at := e.s, e.s.At.Addr
-	if s.Kind != Inline || s.Again || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
+	if s.Kind != entries.Inline || s.Again || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -421,7 +414,7 @@ func (e *evidence) Overtaken() (bool, error) {
 	if !slices.ContainsFunc(ranges, written) {
 		return false, nil
 	}
-	return s.ofCallers(func(x *Scoped) (bool, error) {
+	return s.OfCallers(func(x *entries.Scoped) (bool, error) {
 		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
 		}
@@ -438,7 +431,7 @@ func (e *evidence) Overtaken() (bool, error) {
 
 func (e *evidence) Hoisted() (bool, error) {
 	s := e.s
-	if s.Kind != Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 || e.v.Loc.Kind != loc.KindRegister {
+	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 || e.v.Loc.Kind != loc.KindRegister {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -453,7 +446,7 @@ func (e *evidence) Hoisted() (bool, error) {
 }
 
 func (e *evidence) Alone() (bool, error) {
-	if e.s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || !e.x.Location.IsBlock() {
+	if e.s.Kind != entries.Inline || e.v.Loc.Kind != loc.KindRegister || !e.x.Location.IsBlock() {
 		return false, nil
 	}
 	if passed, err := e.PassedOn(); passed || err != nil {
@@ -462,19 +455,19 @@ func (e *evidence) Alone() (bool, error) {
 	if e.s.U.Img.Code.Sets(e.s.Addr, e.v.Loc.Expr.K) {
 		return true, nil
 	}
-	tracked, err := e.s.U.tracked(e.s.U.Body.Outermost(e.s.Rec))
+	tracked, err := tracked(e.s.U, e.s.U.Body.Outermost(e.s.Rec))
 	return !tracked, err
 }
 
 // tracked reports whether a parameter of a function out of line, or of what is inlined into it, has a list of locations: GCC tracks the variables of a
 // function, or does not.
-func (u *Unit) tracked(top int32) (tracked bool, err error) {
+func tracked(u *entries.Unit, top int32) (tracked bool, err error) {
 	for i := top; err == nil && !tracked && int(i) < len(u.Recs) && (i == top || u.Recs[i].Parent >= top); i++ {
 		var e dw.Entry
 		if e, err = u.Entry(u.Off + uint64(u.Recs[i].Off)); err != nil {
 			return false, err
 		}
-		err = u.Img.EachParam(e, func(x *Var) (bool, error) {
+		err = u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 			tracked = x.Location.Form != 0 && !x.Location.IsBlock()
 			return !tracked, nil
 		})
@@ -484,7 +477,7 @@ func (u *Unit) tracked(top int32) (tracked bool, err error) {
 
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
-	if s.Kind != Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
+	if s.Kind != entries.Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(s)
@@ -495,8 +488,8 @@ func (e *evidence) Joined() (bool, error) {
 // loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
 // describes the n of "while (n--)" by one register for the whole body, which is decremented
 // before the body begins.
-func (s *Spot) updatedInLoop(l *loc.Location, c *Chosen) (bool, error) {
-	if s.Kind != Inline {
+func updatedInLoop(s *entries.Spot, l *loc.Location, c *entries.Chosen) (bool, error) {
+	if s.Kind != entries.Inline {
 		return false, nil
 	}
 	var used []uint64
@@ -510,13 +503,13 @@ func (s *Spot) updatedInLoop(l *loc.Location, c *Chosen) (bool, error) {
 	if len(used) == 0 {
 		return false, nil
 	}
-	updated, err := s.loopUpdates(c)
+	updated, err := loopUpdates(s, c)
 	return slices.ContainsFunc(used, updated.Has), err
 }
 
 // loopUpdates returns the registers that an inlined body updates in loops around its
 // beginning, where the Chosen entry holds.
-func (s *Spot) loopUpdates(c *Chosen) (body.Registers, error) {
+func loopUpdates(s *entries.Spot, c *entries.Chosen) (body.Registers, error) {
 	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
 		return 0, err
@@ -540,7 +533,7 @@ func (e *evidence) PassedBefore() (bool, error) { return e.passed(e.s.At.Addr) }
 func (e *evidence) passed(before uint64) (bool, error) {
 	if !e.ev.callersRead {
 		var err error
-		if e.ev.callers, err = e.s.callersPlaces(); err != nil {
+		if e.ev.callers, err = callersPlaces(e.s); err != nil {
 			return false, err
 		}
 		e.ev.callersRead = true
@@ -559,7 +552,7 @@ func (e *evidence) passed(before uint64) (bool, error) {
 		}
 		var l loc.Location
 		r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l)
-		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && EqualExpr(l.Expr, e.v.Loc.Expr) {
+		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && arithmetic.Equal(l.Expr, e.v.Loc.Expr) {
 			return true, nil
 		}
 	}
@@ -568,7 +561,7 @@ func (e *evidence) passed(before uint64) (bool, error) {
 
 // Placed asks the code where a body has several parts and no entry: LLVM writes the parts by address, whichever of them runs first.
 func (e *evidence) Placed() (bool, error) {
-	if e.s.Kind != Inline || e.s.PCs.Entry.Form != 0 || e.s.PCs.Ranges.Form == 0 {
+	if e.s.Kind != entries.Inline || e.s.PCs.Entry.Form != 0 || e.s.PCs.Ranges.Form == 0 {
 		return true, nil
 	}
 	c, err := e.ev.codeOf(e.s)
@@ -576,9 +569,9 @@ func (e *evidence) Placed() (bool, error) {
 }
 
 // callersPlaces returns where the variables of the functions are that the site is inlined into.
-func (s *Spot) callersPlaces() (out []Chosen, err error) {
-	_, err = s.ofCallers(func(x *Scoped) (bool, error) {
-		if its, ok := s.placed(x); ok {
+func callersPlaces(s *entries.Spot) (out []entries.Chosen, err error) {
+	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		if its, ok := s.Placed(x); ok {
 			out = append(out, its)
 		}
 		return false, nil
@@ -586,25 +579,10 @@ func (s *Spot) callersPlaces() (out []Chosen, err error) {
 	return out, err
 }
 
-// placed returns where a variable in scope is. ok is false if it is nowhere, or damaged, which is reported where it is asked for.
-func (s *Spot) placed(x *Scoped) (its Chosen, ok bool) {
-	if x.Location.Form == 0 {
-		return its, false
-	}
-	its = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
-	if !x.Location.IsBlock() {
-		var err error
-		if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
-			return its, false
-		}
-	}
-	return its, len(its.Expr) > 0
-}
-
 // Elsewhere looks at where the debug information says that the body is entered, which is at its first statement if that has a view.
 func (e *evidence) Elsewhere() (bool, error) {
 	s := e.s
-	if s.Kind != Inline || !s.PCs.Viewed {
+	if s.Kind != entries.Inline || !s.PCs.Viewed {
 		return false, nil
 	}
 	start, ok, err := s.U.Start(&s.PCs)
@@ -626,30 +604,4 @@ func (e *evidence) Midway() (bool, error) {
 		e.ev.midway, e.ev.midwayRead = known && !first, true
 	}
 	return e.ev.midway, nil
-}
-
-// ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
-func (s *Spot) ofCallers(is func(x *Scoped) (bool, error)) (bool, error) {
-	u := s.U
-	for rec := s.Rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
-		rec = u.Recs[rec].Parent
-		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
-		if err != nil {
-			return false, err
-		}
-		var caller Scope
-		if err := caller.Read(s, entry, PlacedBlocks, true); err != nil {
-			return false, err
-		}
-		for i := range caller.vars {
-			x := &caller.vars[i]
-			if !x.inside {
-				continue
-			}
-			if found, err := is(x); found || err != nil {
-				return found, err
-			}
-		}
-	}
-	return false, nil
 }

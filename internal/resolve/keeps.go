@@ -7,6 +7,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
@@ -25,7 +27,7 @@ func (e *evidence) Kept() (bool, error) {
 	if function < 0 {
 		return false, nil
 	}
-	kept, err := remembered(&u.kept, function, func() (map[uint64]bool, error) { return u.keeping(function, e.ev) })
+	kept, err := entries.Remembered(&u.Derived, keptOf(function), func() (map[uint64]bool, error) { return keeping(u, function, e.ev) })
 	if err != nil {
 		return false, err
 	}
@@ -34,15 +36,15 @@ func (e *evidence) Kept() (bool, error) {
 }
 
 // keeping returns the parameters of a function, by the entries that declare them, that a body of it in the unit has to its end as they were passed.
-func (u *Unit) keeping(function int32, ev *Evaluator) (map[uint64]bool, error) {
+func keeping(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]bool, error) {
 	out := make(map[uint64]bool)
 	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
 		r := &u.Recs[i]
-		if r.Root != function || r.Flags&index.HasPC == 0 || inlined(r) {
+		if r.Root != function || r.Flags&index.HasPC == 0 || entries.Inlined(r) {
 			continue
 		}
-		var s Spot
+		var s entries.Spot
 		if ok, err := u.Read(int32(i), &s); err != nil {
 			return nil, err
 		} else if !ok {
@@ -60,14 +62,14 @@ func (u *Unit) keeping(function int32, ev *Evaluator) (map[uint64]bool, error) {
 func (f *changes) keeps(out map[uint64]bool) error {
 	u, s := f.u, f.spot
 	ranges, err := u.Extent(&s.PCs)
-	if err != nil || len(ranges) != 1 || len(s.cloneMarks()) > 0 {
+	if err != nil || len(ranges) != 1 || len(s.CloneMarks()) > 0 {
 		return err
 	}
 	e, err := s.Entry()
 	if err != nil {
 		return err
 	}
-	return u.Img.EachParam(e, func(x *Var) (bool, error) {
+	return u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 		root, err := x.Ultimate(nil)
 		if err != nil || out[root] || x.Location.Form == 0 {
 			return true, nil //nolint:nilerr // damage is reported where the parameter is asked for
@@ -81,7 +83,7 @@ func (f *changes) keeps(out map[uint64]bool) error {
 
 // entered reports whether debug information says of a parameter of a function out of line that it is in one register, which no instruction writes, or in
 // several to which the code moves it, or what it was at the entry.
-func (f *changes) entered(x *Var, r dw.Range) bool {
+func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 	code := f.u.Img.Code
 	if x.Location.IsBlock() {
 		n, ok := register(x.Location.Bytes())
@@ -101,8 +103,8 @@ func (f *changes) entered(x *Var, r dw.Range) bool {
 			v.Lo = last.Lo // one entry: what writes the register between is inside
 		}
 		n, in := register(v.Expr)
-		switch entry := v.Expr[0] == opEntryValue || v.Expr[0] == opGNUEntryValue; {
-		case entry && last.Expr != nil && !f.u.isValue(v.Expr):
+		switch entry := v.Expr[0] == eval.OpEntryValue || v.Expr[0] == eval.OpGNUEntryValue; {
+		case entry && last.Expr != nil && !isValue(f.u, v.Expr):
 			last = v
 			continue
 		case !in || !code.Untouched(v.Lo, v.Hi, n, true):

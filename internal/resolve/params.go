@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/witness"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -13,13 +15,14 @@ import (
 // ready to use, by one goroutine.
 type Params struct {
 	ev    Evaluator
-	here  Scope
+	here  entries.Scope
+	own   []bool // for each of here's: no declared parameter is described by it
 	pairs []pair
 	decl  []declared // of the spot's function
 	a     Answer
-	lost  Var // of a parameter that the spot's own entries leave out
+	lost  entries.Var // of a parameter that the spot's own entries leave out
 
-	unit  *Unit // the unit of the cached functions
+	unit  *entries.Unit // the unit of the cached functions
 	funs  map[uint64]span
 	decls []declared
 }
@@ -29,20 +32,20 @@ type span struct{ from, to int }
 
 // declared is a parameter of a function's abstract entry.
 type declared struct {
-	Var  // completed
-	text string
-	t    *types.Type
-	err  error // from reading the type
+	entries.Var // completed
+	text        string
+	t           *types.Type
+	err         error // from reading the type
 }
 
 // pair is what the spot's own entries say about a declared parameter.
 type pair struct {
-	x       *Var // the best of them, or nil
+	x       *entries.Var // the best of them, or nil
 	entries int
 }
 
 // Read reads the parameters of the function that has a spot. Each does not call its function more often than n times.
-func (r *Params) Read(s *Spot) (n int, err error) {
+func (r *Params) Read(s *entries.Spot) (n int, err error) {
 	r.ev.Begin(s)
 	if r.decl, err = r.declaration(s); err != nil {
 		return 0, err
@@ -51,20 +54,20 @@ func (r *Params) Read(s *Spot) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.here.vars = r.here.vars[:0]
-	if err := r.here.Read(s, e, NoBlocks, true); err != nil {
+	r.here.Vars, r.own = r.here.Vars[:0], r.own[:0]
+	if err := r.here.Read(s, e, entries.NoBlocks, true); err != nil {
 		return 0, err
 	}
 	// The abstract entry has the name and type, the spot's own the location. A clone can
 	// describe a lost parameter as a variable.
 	r.pairs = append(r.pairs[:0], make([]pair, len(r.decl))...)
-	for j := range r.here.vars {
-		h := &r.here.vars[j]
-		at, err := h.declaration(r.decl)
+	for j := range r.here.Vars {
+		h := &r.here.Vars[j]
+		at, err := declaration(&h.Var, r.decl)
 		if err != nil {
 			return 0, err
 		}
-		if h.paired = at >= 0; !h.paired {
+		if r.own = append(r.own, at < 0); at < 0 {
 			continue
 		}
 		p := &r.pairs[at]
@@ -73,12 +76,12 @@ func (r *Params) Read(s *Spot) (n int, err error) {
 		}
 		p.entries++
 	}
-	return len(r.decl) + len(r.here.vars), nil
+	return len(r.decl) + len(r.here.Vars), nil
 }
 
-// Each calls f with each parameter in order, by its name: entries describe it. The answer is valid until f returns, and what it refers
+// Each calls f with each parameter in order, by its name: so many entries describe it. The answer is valid until f returns, and what it refers
 // to until the next Read.
-func (r *Params) Each(f func(name string, entries int, a *Answer)) error {
+func (r *Params) Each(f func(name string, described int, a *Answer)) error {
 	a := &r.a
 	for i := range r.decl {
 		p := &r.pairs[i]
@@ -88,8 +91,8 @@ func (r *Params) Each(f func(name string, entries int, a *Answer)) error {
 		}
 		f(name, max(p.entries, 1), a)
 	}
-	for j := range r.here.vars {
-		if h := &r.here.vars[j]; h.Tag == dw.TagFormalParameter && !h.paired {
+	for j := range r.here.Vars {
+		if h := &r.here.Vars[j]; h.Tag == dw.TagFormalParameter && r.own[j] {
 			name, err := r.answer(a, &h.Var, nil)
 			if err != nil {
 				return err
@@ -100,8 +103,25 @@ func (r *Params) Each(f func(name string, entries int, a *Answer)) error {
 	return nil
 }
 
+// reader returns a witness.Reader: it resolves parameters without what witnesses say.
+func reader() witness.Reader {
+	r := &Params{}
+	r.ev.unclaimed = true
+	var out []witness.Param
+	return func(s *entries.Spot) ([]witness.Param, error) {
+		out = out[:0]
+		if _, err := r.Read(s); err != nil {
+			return nil, err
+		}
+		err := r.Each(func(name string, _ int, a *Answer) {
+			out = append(out, witness.Param{Name: name, Type: a.Type, Loc: a.Loc, Located: a.Located()})
+		})
+		return out, err
+	}
+}
+
 // answer resolves a parameter that the spot's own entry x, its declaration d, or both describe.
-func (r *Params) answer(a *Answer, x *Var, d *declared) (name string, err error) {
+func (r *Params) answer(a *Answer, x *entries.Var, d *declared) (name string, err error) {
 	if x == nil {
 		r.lost = d.Var // d is cached
 		x = &r.lost
@@ -128,7 +148,7 @@ func (r *Params) answer(a *Answer, x *Var, d *declared) (name string, err error)
 // declaration returns the index of the declared parameter that the spot's own entry x
 // describes, or -1: x's origin, or with link-time optimization the same parameter of the
 // same function in another unit.
-func (x *Var) declaration(decl []declared) (int, error) {
+func declaration(x *entries.Var, decl []declared) (int, error) {
 	if x.Origin.Form == 0 || len(decl) == 0 {
 		return -1, nil
 	}
@@ -148,7 +168,7 @@ func (x *Var) declaration(decl []declared) (int, error) {
 
 // declaration returns the parameters in the function's abstract entry, with their names
 // and types, or nothing if the spot's own entry is all there is.
-func (r *Params) declaration(s *Spot) ([]declared, error) {
+func (r *Params) declaration(s *entries.Spot) ([]declared, error) {
 	if s.Origin.Form == 0 {
 		return nil, nil
 	}
@@ -171,7 +191,7 @@ func (r *Params) declaration(s *Spot) ([]declared, error) {
 		return nil, err
 	}
 	f := span{from: len(r.decls)}
-	err = s.U.Img.EachParam(abs, func(x *Var) (bool, error) {
+	err = s.U.Img.EachParam(abs, func(x *entries.Var) (bool, error) {
 		err := x.Complete()
 		if err == nil {
 			x.Root, err = x.Ultimate(nil)

@@ -1,3 +1,10 @@
+// Package resolve answers where a variable is at a spot in a body, and whether what is there is what was passed.
+//
+// An Evaluator, begun at a spot, resolves entries of variables: Resolve has package entries choose the expression that holds there,
+// evaluates it, asks the calling convention where a function begins, and asks package judge whether the value may be another one than was
+// passed. An Answer has a location, or a reason.
+//
+// The package knows units, records and code, and no Site: package dwarfloc finds sites, and prints what is known of them.
 package resolve
 
 import (
@@ -6,7 +13,9 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
@@ -30,7 +39,7 @@ type Answer struct {
 // Raw is the DWARF that a location came from.
 type Raw struct {
 	Expr []byte
-	U    *Unit // that the expression refers to
+	U    *entries.Unit // that the expression refers to
 	Sec  string
 	Off  uint64
 }
@@ -39,7 +48,7 @@ type Raw struct {
 func (a *Answer) Located() bool { return a.Reason.Code == reasons.None }
 
 // Resolve answers about the variable that an entry describes, which it completes.
-func (ev *Evaluator) Resolve(a *Answer, x *Var) error {
+func (ev *Evaluator) Resolve(a *Answer, x *entries.Var) error {
 	if err := x.Complete(); err != nil {
 		return err
 	}
@@ -54,7 +63,7 @@ func (ev *Evaluator) Resolve(a *Answer, x *Var) error {
 
 // Settle is Resolve for an entry that is complete. It sets the type, unless err says that it could not be read.
 // Damage in one variable's description must not affect the others.
-func (ev *Evaluator) Settle(a *Answer, x *Var, t *types.Type, err error) error {
+func (ev *Evaluator) Settle(a *Answer, x *entries.Var, t *types.Type, err error) error {
 	*a = Answer{Type: types.VoidType}
 	if err == nil {
 		a.Type = t
@@ -73,9 +82,9 @@ func (ev *Evaluator) Settle(a *Answer, x *Var, t *types.Type, err error) error {
 
 // settle sets a variable's location by the rules of loc.Rule: what the debug information says, then what the calling convention
 // does, and then whether it is the passed value.
-func (ev *Evaluator) settle(a *Answer, x *Var) error {
+func (ev *Evaluator) settle(a *Answer, x *entries.Var) error {
 	c := &ev.chosen
-	*c = Chosen{}
+	*c = entries.Chosen{}
 	if err := ev.FromDWARF(a, x, c); err != nil {
 		return err
 	}
@@ -86,7 +95,7 @@ func (ev *Evaluator) settle(a *Answer, x *Var) error {
 		return err
 	}
 	err := ev.judged(a, x, c)
-	if err == nil && ev.spot.Kind != Entry {
+	if err == nil && ev.spot.Kind != entries.Entry {
 		a.LowBit, err = answers.LowBit(&a.Loc, a.Type)
 	}
 	return err
@@ -94,7 +103,7 @@ func (ev *Evaluator) settle(a *Answer, x *Var) error {
 
 // FromDWARF sets the location that the debug information gives, and c to the expression
 // that it chose.
-func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
+func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) error {
 	s := ev.spot
 	switch {
 	case x.Constant.Form != 0:
@@ -115,10 +124,10 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut}
 		return nil
 	case x.Location.IsBlock():
-		*c = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Rule: rule.Whole}
+		*c = entries.Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Rule: rule.Whole}
 	default:
 		var err error
-		if *c, err = x.U.Choose(x.Location, x.Views, s.At, s.takesFirst(x)); err != nil {
+		if *c, err = x.U.Choose(x.Location, x.Views, s.At, takesFirst(s, x)); err != nil {
 			return err
 		}
 		if c.Rule == rule.None {
@@ -128,13 +137,13 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 			}
 			return nil
 		}
-		if c.Rule == rule.LaterView && (!s.bindsLater(x) || !x.U.Body.TracksAssignments()) {
+		if c.Rule == rule.LaterView && (!bindsLater(s, x) || !x.U.Body.TracksAssignments()) {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
 	}
 	if s.Early {
-		if _, own := x.U.inFrame(x.Location, s.Fun.Frame); own {
+		if _, own := x.U.InFrame(x.Location, s.Fun.Frame); own {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the function's prologue has not stored it yet"}
 			return nil
 		}
@@ -165,7 +174,7 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 			return nil
 		}
 	}
-	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == unclear {
+	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == arithmetic.Unclear {
 		l.Doubt = reasons.Contradictory
 		v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"
 	}
@@ -173,12 +182,12 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
-	if !x.U.Body.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
+	if !x.U.Body.GNU() && arithmetic.NumberAsAddress(l, ev.Arch.WordSize) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a number of fewer bits than an address has, as an address"}
 		return nil
 	}
-	if !x.U.Body.GNU() && shiftedOut(l) {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
+	if !x.U.Body.GNU() && arithmetic.ShiftedOut(l) {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: arithmetic.NothingLeft}
 		return nil
 	}
 	because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU())
@@ -214,7 +223,7 @@ func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bo
 		}
 		return ev.fields(l, t)
 	}
-	if ev.addsNothing(expr) {
+	if arithmetic.AddsNothing(expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}
 	if narrow, err := ev.storedNarrow(l, t); narrow || err != nil {
@@ -228,20 +237,20 @@ func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bo
 // are bound one view after the entry. Elsewhere the later view can belong to a later
 // line, which may be the one that assigns the variable; what an implicit pointer points to
 // is mostly a variable of a caller, which the body assigns through the pointer.
-func (s *Spot) bindsLater(x *Var) bool {
+func bindsLater(s *entries.Spot, x *entries.Var) bool {
 	if x.Pointee {
 		return false
 	}
-	return s.Kind != Line || x.Tag == dw.TagFormalParameter && s.Addr == s.Body
+	return s.Kind != entries.Line || x.Tag == dw.TagFormalParameter && s.Addr == s.Body
 }
 
 // takesFirst reports whether the first list entry at the site's address is the variable's:
 // that is an argument's where a body begins. Other variables have no value before.
-func (s *Spot) takesFirst(x *Var) bool {
+func takesFirst(s *entries.Spot, x *entries.Var) bool {
 	if x.Tag != dw.TagFormalParameter {
 		return false
 	}
-	return s.Kind == Entry || s.Kind == Inline || s.Kind == Line && s.Addr == s.Body
+	return s.Kind == entries.Entry || s.Kind == entries.Inline || s.Kind == entries.Line && s.Addr == s.Body
 }
 
 // known returns the location of an object whose bytes the debug information lists. Without

@@ -4,12 +4,14 @@ import (
 	"cmp"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/witness"
 )
 
 // Shared is what the evaluators of one goroutine know of the unit, and of the function out of line, that they were asked about last: the ways
 // of one site, and neighbours, ask the same. The zero value is ready to use.
 type Shared struct {
-	facts  unitFacts
+	facts  witness.Facts
 	code   *body.Code // see codeOf
 	codeIs markedOf
 	// instructions are those of a function, without its statements.
@@ -35,7 +37,7 @@ func (ev *Evaluator) memory() *Shared {
 }
 
 // codeOf returns the code of the function that has a site: mostly the next site's too.
-func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
+func (ev *Evaluator) codeOf(s *entries.Spot) (*body.Code, error) {
 	k, of := ev.memory(), markedOf{s.U, s.U.Body.Outermost(s.Rec)}
 	if k.code != nil && k.codeIs == of {
 		return k.code, nil
@@ -48,7 +50,7 @@ func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
 }
 
 // instructionsOf is codeOf for what instructions say without statements.
-func (ev *Evaluator) instructionsOf(s *Spot) (*body.Code, error) {
+func (ev *Evaluator) instructionsOf(s *entries.Spot) (*body.Code, error) {
 	k, of := ev.memory(), markedOf{s.U, s.U.Body.Outermost(s.Rec)}
 	switch {
 	case k.code != nil && k.codeIs == of:

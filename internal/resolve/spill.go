@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -42,13 +43,13 @@ import (
 
 // notStored returns the reason if a location reads a slot that is not written yet at
 // the site, or else the zero Reason.
-func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen) loc.Reason {
+func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *entries.Var, c *entries.Chosen) loc.Reason {
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.spot
-	late := s.Kind == Inline && c.Hi > s.At.Addr
-	if !late && s.Kind != Entry {
+	late := s.Kind == entries.Inline && c.Hi > s.At.Addr
+	if !late && s.Kind != entries.Entry {
 		return loc.Reason{}
 	}
 	var few [4]body.Slot

@@ -3,6 +3,7 @@ package resolve
 import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -17,7 +18,7 @@ import (
 func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
 	s := ev.spot
 	register := l.Kind == loc.KindRegister
-	if s.Kind != Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
+	if s.Kind != entries.Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
 		return false, nil
 	}
 	kernel, err := s.U.Img.Code.IsKernel()
@@ -148,7 +149,7 @@ func (ev *Evaluator) bodyEnd() (ranges []dw.Range, end uint64, err error) {
 // stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
 // stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
 func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
-	if ev.spot.Kind != Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
+	if ev.spot.Kind != entries.Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
 		return false, nil
 	}
 	r, err := t.Resolve()

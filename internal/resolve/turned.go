@@ -4,16 +4,17 @@ import (
 	"bytes"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 )
 
 // Turned looks at the lists of the callers' variables. One that a statement behind the loop assigns has a view after it, and one that the loop compares
 // with the number before it ends has the number.
 func (e *evidence) Turned() (bool, error) {
 	s := e.s
-	if s.Kind != Inline || !s.Behind {
+	if s.Kind != entries.Inline || !s.Behind {
 		return false, nil
 	}
-	return s.ofCallers(func(x *Scoped) (bool, error) {
+	return s.OfCallers(func(x *entries.Scoped) (bool, error) {
 		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
 		}
@@ -26,10 +27,10 @@ func (e *evidence) Turned() (bool, error) {
 			case v.Lo > s.At.Addr:
 			case v.Hi > s.At.Addr:
 				is, at = is || same, v
-			case between.Expr == nil && s.U.isValue(v.Expr):
+			case between.Expr == nil && isValue(s.U, v.Expr):
 				before = before || first && same
 				first = first || !same
-			case before && !s.U.isValue(v.Expr):
+			case before && !isValue(s.U, v.Expr):
 				between = v
 			}
 		}

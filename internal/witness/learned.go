@@ -1,9 +1,8 @@
-package resolve
+package witness
 
 import (
 	"cmp"
 	"encoding/binary"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"sort"
@@ -36,13 +35,12 @@ const keptFunctionSize = 8 + 4
 func newLearned() *learned { return &learned{groups: make(map[functionKey]*groups)} }
 
 // learned returns the groups of all functions, or nil if they have not been learned.
-func (img *Image) learned() *learned {
-	c := &img.Controls
+func (c *Controls) learned() *learned {
 	c.keptOnce.Do(func() {
-		if !img.Index.Keeps() {
+		if !c.img.Index.Keeps() {
 			return
 		}
-		if l := unpackLearned(img.Index.DerivedOfImage(index.BlockControls)); l != nil {
+		if l := unpackLearned(c.img.Index.DerivedOfImage(index.BlockControls)); l != nil {
 			c.every.CompareAndSwap(nil, l)
 		}
 	})
@@ -99,20 +97,6 @@ func (l *learned) prune() {
 			delete(l.groups, k)
 		}
 	}
-}
-
-// hash returns a number that is the same for equal keys.
-func (k *functionKey) hash() uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(k.pack(nil))
-	return h.Sum64()
-}
-
-func (k *functionKey) pack(b []byte) []byte {
-	for _, text := range [...]string{k.name, k.linkage, k.dir, k.file} {
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
-	}
-	return binary.AppendUvarint(b, k.line)
 }
 
 // pack returns the form for unpackLearned.
@@ -190,32 +174,4 @@ func (l *learned) find(k functionKey) *groups {
 		}
 	}
 	return nil
-}
-
-// pack appends the groups to b.
-func (g *groups) pack(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(g.by)))
-	keys := slices.SortedFunc(maps.Keys(g.by), func(a, b groupKey) int { return cmp.Or(cmp.Compare(a.parameter, b.parameter), a.Compare(&b.Kind)) })
-	for _, k := range keys {
-		b = binary.AppendUvarint(b, uint64(k.parameter))
-		b = g.by[k].Pack(k.Pack(b))
-	}
-	return b
-}
-
-// unpackGroups reads what pack has written. It returns nil if that is damaged.
-func unpackGroups(b *bin.Reader) *groups {
-	g := newGroups()
-	for left := b.ULEB(); left > 0 && !b.Bad; left-- {
-		k := groupKey{parameter: int(b.ULEB())}
-		k.Unpack(b)
-		x := new(claim.Group)
-		x.Unpack(b, &k.Kind)
-		g.by[k] = x
-	}
-	if b.Bad {
-		return nil
-	}
-	g.setActs()
-	return g
 }

@@ -1,4 +1,4 @@
-package resolve
+package arithmetic
 
 import (
 	"testing"
@@ -32,11 +32,11 @@ func TestShiftedOut(t *testing.T) {
 		{&loc.Expr{Op: ops.Shr, A: &loc.Expr{Op: ops.Deref, Size: 2, A: rbx}, B: b.Const(16)}, true},
 	} {
 		l := loc.Location{Kind: loc.KindValue, Expr: x.e}
-		if got := shiftedOut(&l); got != x.want {
+		if got := ShiftedOut(&l); got != x.want {
 			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("amd64")), got, x.want)
 		}
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8, Loc: l}}}
-		if shiftedOut(&l) || (l.Pieces[0].Reason.Code == reasons.Contradictory) != x.want {
+		if ShiftedOut(&l) || (l.Pieces[0].Reason.Code == reasons.Contradictory) != x.want {
 			t.Errorf("%s: as a piece: %v", l.Text(arch.ByName("amd64")), l.Pieces[0].Reason)
 		}
 	}
@@ -57,15 +57,15 @@ func TestNumberAsAddress(t *testing.T) {
 		{b.Register(3, 16), false},
 	} {
 		l := loc.Location{Kind: loc.KindMemory, Expr: x.e}
-		if got := numberAsAddress(&l, 8); got != x.want {
+		if got := NumberAsAddress(&l, 8); got != x.want {
 			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("ppc64el")), got, x.want)
 		}
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8, Loc: l}}}
-		if got := numberAsAddress(&l, 8); got != x.want {
+		if got := NumberAsAddress(&l, 8); got != x.want {
 			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("ppc64el")), got, x.want)
 		}
 		l = loc.Location{Kind: loc.KindValue, Expr: x.e}
-		if numberAsAddress(&l, 8) {
+		if NumberAsAddress(&l, 8) {
 			t.Errorf("%s is a value", l.Text(arch.ByName("ppc64el")))
 		}
 	}

@@ -1,8 +1,6 @@
-package resolve
+package arithmetic
 
 import (
-	mathbits "math/bits"
-
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -12,9 +10,9 @@ import (
 
 // modes looks for operations whose mode makes a difference and is not shown.
 type modes struct {
-	ev      *Evaluator
-	unclear bool
-	cut     uint64 // to so many bits what is around is cut, and extended, or 0
+	registers Registers
+	unclear   bool
+	cut       uint64 // to so many bits what is around is cut, and extended, or 0
 }
 
 // expr returns an expression, of which so many lower bits matter, with the operands of shifts extended where the note shows from how many bits.
@@ -22,9 +20,8 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	if e == nil || e.Op == ops.Deref || e.Op == ops.Caller || e.Op == ops.Reg || e.Op == ops.Const {
 		return e // an address has 64 bits
 	}
-	below := bits
 	switch {
-	case extends(e):
+	case Extends(e):
 		out, shifted := *e, *e.A
 		if x := e.A.A; e.B.K == 56 && shiftsByte(x) {
 			shifted.A = &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.SExt, Size: 1, A: x.A}, B: x.B}
@@ -36,19 +33,10 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		}
 		out.A = &shifted
 		return &out
-	case e.Op == ops.ZExt || e.Op == ops.SExt:
-		below = min(bits, 8*uint64(e.Size))
 	case e.Op == ops.And && e.B.Op == ops.Const && e.B.K == 0xff && shiftsByte(e.A):
 		return e // a bit-field
-	case e.Op == ops.And && e.B.Op == ops.Const:
-		below = min(bits, uint64(64-mathbits.LeadingZeros64(e.B.K)))
-	case e.Op == ops.Shl && e.B.Op == ops.Const && e.B.K < bits:
-		below = bits - e.B.K
-	case (e.Op == ops.Shr || e.Op == ops.Shra) && e.B.Op == ops.Const:
-		below = min(bits+e.B.K, 64)
-	case e.Op >= ops.Eq:
-		below = 64
 	}
+	below := operandBits(e, bits)
 	out := *e
 	switch e.Op {
 	case ops.Shra:
@@ -74,7 +62,7 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 // mayBeShort reports whether a shift to the right that keeps the sign, inside of what is cut to 8 or 16 bits, may be one of a number of so many: then its operand was cut too,
 // and a register has more.
 func (m *modes) mayBeShort(e *loc.Expr) bool {
-	return m.cut != 0 && m.cut < 32 && e.A.Op == ops.Reg && e.B.Op == ops.Const && m.ev.registerBits(e.A.K) >= m.cut
+	return m.cut != 0 && m.cut < 32 && e.A.Op == ops.Reg && e.B.Op == ops.Const && m.registers.Bits(e.A.K) >= m.cut
 }
 
 // shiftsByte reports whether an expression is a byte of memory shifted to the right by less than it has: that of a signed number, or an unsigned bit-field that ends
@@ -90,7 +78,7 @@ func (m *modes) reaches(e *loc.Expr, bits uint64) bool {
 	if e.A.Op != ops.Reg || e.B.Op != ops.Const || e.B.K >= 32 || !whole || bits+e.B.K <= 32 {
 		return false
 	}
-	has := m.ev.registerBits(e.A.K)
+	has := m.registers.Bits(e.A.K)
 	return has > 32 || e.Op == ops.Shra && has > 31
 }
 
@@ -102,12 +90,12 @@ func (m *modes) signed(e *loc.Expr, bits uint64) bool {
 	case ops.ZExt, ops.SExt:
 		return e.A.Op == ops.Deref && e.A.Size == e.Size && bits <= 32
 	case ops.Reg:
-		return bits <= 32 && m.ev.registerBits(e.K) > 31
+		return bits <= 32 && m.registers.Bits(e.K) > 31
 	}
 	return false
 }
 
 // negated reports whether an expression is the absolute value of a number.
 func negated(e *loc.Expr) bool {
-	return e.Op == ops.Select && e.A.Op == ops.Lt && e.B.Op == ops.Neg && EqualExpr(e.B.A, e.C)
+	return e.Op == ops.Select && e.A.Op == ops.Lt && e.B.Op == ops.Neg && Equal(e.B.A, e.C)
 }

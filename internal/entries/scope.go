@@ -1,14 +1,15 @@
-package resolve
+package entries
 
 import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// Scope holds the entries of a function's variables. Params and Lookup choose from it.
+// Scope holds the entries of a function's variables.
 type Scope struct {
-	vars  []Scoped
+	Vars  []Scoped
 	named map[string][]int32 // indices of vars, by name; nil if few are looked for: see Index
 }
 
@@ -18,7 +19,6 @@ type Scoped struct {
 	depth  int    // depth of its block; 0 is the function itself
 	from   uint64 // the block holds the addresses from here to the site; 0 for the function itself
 	inside bool   // the block holds the site
-	paired bool   // it describes a declared parameter: see Params.Read
 }
 
 // maxBlocks bounds how deeply blocks nest.
@@ -58,8 +58,8 @@ func (sc *Scope) read(s *Spot, e dw.Entry, b Blocks, depth int, from uint64, ins
 		}
 		switch c.Tag() {
 		case dw.TagFormalParameter, dw.TagVariable:
-			sc.vars = append(sc.vars, Scoped{depth: depth, from: from, inside: inside})
-			end, err := sc.vars[len(sc.vars)-1].Read(u, c)
+			sc.Vars = append(sc.Vars, Scoped{depth: depth, from: from, inside: inside})
+			end, err := sc.Vars[len(sc.Vars)-1].Read(u, c)
 			if err != nil {
 				return err
 			}
@@ -117,10 +117,10 @@ func (x *Var) Text() (string, error) {
 
 // Names returns the sorted names of the variables.
 func (sc *Scope) Names() ([]string, error) {
-	names := make([]string, len(sc.vars))
-	for i := range sc.vars {
+	names := make([]string, len(sc.Vars))
+	for i := range sc.Vars {
 		var err error
-		if names[i], err = sc.vars[i].Text(); err != nil {
+		if names[i], err = sc.Vars[i].Text(); err != nil {
 			return nil, err
 		}
 	}
@@ -130,9 +130,9 @@ func (sc *Scope) Names() ([]string, error) {
 
 // Index prepares for many calls of find.
 func (sc *Scope) Index() error {
-	sc.named = make(map[string][]int32, len(sc.vars))
-	for i := range sc.vars {
-		text, err := sc.vars[i].Text()
+	sc.named = make(map[string][]int32, len(sc.Vars))
+	for i := range sc.Vars {
+		text, err := sc.Vars[i].Text()
 		if err != nil {
 			return err
 		}
@@ -145,17 +145,17 @@ func (sc *Scope) Index() error {
 func (sc *Scope) each(name string, f func(x *Scoped)) error {
 	if sc.named != nil {
 		for _, i := range sc.named[name] {
-			f(&sc.vars[i])
+			f(&sc.Vars[i])
 		}
 		return nil
 	}
-	for i := range sc.vars {
-		text, err := sc.vars[i].Text()
+	for i := range sc.Vars {
+		text, err := sc.Vars[i].Text()
 		if err != nil {
 			return err
 		}
 		if text == name {
-			f(&sc.vars[i])
+			f(&sc.Vars[i])
 		}
 	}
 	return nil
@@ -184,4 +184,45 @@ func (sc *Scope) Find(name string, begins bool) (best *Scoped, elsewhere bool, e
 		}
 	})
 	return best, elsewhere, err
+}
+
+// OfCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
+func (s *Spot) OfCallers(is func(x *Scoped) (bool, error)) (bool, error) {
+	u := s.U
+	for rec := s.Rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
+		rec = u.Recs[rec].Parent
+		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+		if err != nil {
+			return false, err
+		}
+		var caller Scope
+		if err := caller.Read(s, entry, PlacedBlocks, true); err != nil {
+			return false, err
+		}
+		for i := range caller.Vars {
+			x := &caller.Vars[i]
+			if !x.inside {
+				continue
+			}
+			if found, err := is(x); found || err != nil {
+				return found, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// Placed returns where a variable in scope is. ok is false if it is nowhere, or damaged, which is reported where it is asked for.
+func (s *Spot) Placed(x *Scoped) (its Chosen, ok bool) {
+	if x.Location.Form == 0 {
+		return its, false
+	}
+	its = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Lo: x.from}
+	if !x.Location.IsBlock() {
+		var err error
+		if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
+			return its, false
+		}
+	}
+	return its, len(its.Expr) > 0
 }

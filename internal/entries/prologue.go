@@ -1,4 +1,4 @@
-package resolve
+package entries
 
 import (
 	"slices"
@@ -83,7 +83,7 @@ func (s *Spot) slots(e dw.Entry) (slots, others int, declared []declPosition, er
 				}
 				return
 			}
-			inFrame, own := u.inFrame(v, s.Fun.Frame)
+			inFrame, own := u.InFrame(v, s.Fun.Frame)
 			switch {
 			case own:
 				slots++
@@ -97,11 +97,11 @@ func (s *Spot) slots(e dw.Entry) (slots, others int, declared []declPosition, er
 	return slots, others, declared, err
 }
 
-// inFrame reports whether a location is at a fixed place relative to the frame, and
+// InFrame reports whether a location is at a fixed place relative to the frame, and
 // whether that is, or may be, one of the function's own slots: below the canonical
 // frame address, or relative to a register that the prologue sets (clang's frame base
 // is the stack pointer or the frame pointer itself).
-func (u *Unit) inFrame(v, frame dw.Value) (yes, own bool) {
+func (u *Unit) InFrame(v, frame dw.Value) (yes, own bool) {
 	expr := v.Bytes()
 	if !v.IsBlock() || len(expr) == 0 {
 		return false, false
@@ -112,7 +112,7 @@ func (u *Unit) inFrame(v, frame dw.Value) (yes, own bool) {
 	}
 	switch op.Opcode(o.Code) {
 	case op.DW_OP_fbreg:
-		return true, int64(o.A) < 0 || inRegister(frame)
+		return true, int64(o.A) < 0 || InRegister(frame)
 	case op.DW_OP_breg6:
 		return true, int64(o.A) < 0
 	case op.DW_OP_breg0 + op.Opcode(u.Img.Arch().SP):
@@ -121,8 +121,8 @@ func (u *Unit) inFrame(v, frame dw.Value) (yes, own bool) {
 	return false, false
 }
 
-// inRegister reports whether an expression is a register: DW_OP_reg7.
-func inRegister(v dw.Value) bool {
+// InRegister reports whether an expression is a register: DW_OP_reg7.
+func InRegister(v dw.Value) bool {
 	expr := v.Bytes()
 	return v.IsBlock() && len(expr) == 1 && expr[0] >= uint8(op.DW_OP_reg0) && expr[0] <= uint8(op.DW_OP_reg31)
 }

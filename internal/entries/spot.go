@@ -1,4 +1,4 @@
-package resolve
+package entries
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -175,3 +175,6 @@ func (s *Spot) Abstract() (e dw.Entry, ok bool, err error) {
 	}
 	return e, ok, nil
 }
+
+// Inlined reports whether a record is of an inlined body.
+func Inlined(r *index.Rec) bool { return r.Flags&index.HasPC != 0 && r.Flags&index.Inlined != 0 }

@@ -1,4 +1,6 @@
-package resolve
+// Package arithmetic says what the arithmetic of a compiler's note means: how wide it is, with which sign, which bits of a bit-field it is, and what of it was lost.
+// DWARF's operations have the bits of an address, and compilers write those of the program's types by them as if these had as many.
+package arithmetic
 
 import (
 	mathbits "math/bits"
@@ -17,17 +19,40 @@ import (
 //
 // The lower bits of a sum or a product do not depend on the width. What a shift to the right or a division moves down does.
 
-// width is how wide the arithmetic of a location is.
-type width uint8
+// Width is how wide the arithmetic of a location is.
+type Width uint8
 
 const (
-	asWritten width = iota // 64 bits, or it makes no difference
-	narrow                 // 32 bits
-	unclear                // one of the two
+	// AsWritten means 64 bits, or that it makes no difference.
+	AsWritten Width = iota
+	// Narrow means 32 bits.
+	Narrow
+	// Unclear means one of the two.
+	Unclear
 )
 
-// narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
-func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
+// Registers is what the code says of registers where a note is read.
+type Registers interface {
+	// Bits returns how many lower bits of a register may not be 0.
+	Bits(n uint64) uint64
+	// Given reports whether a register has what the function was given.
+	Given(n uint64) bool
+	// Near returns how many of the lowest bits of a register are 0 and how many lower ones may not be, by the instructions right before.
+	Near(n uint64) (zeros, bits uint8, err error)
+	// SetBefore reports whether one of the instructions right before computes a register from itself.
+	SetBefore(n uint64) bool
+}
+
+// Note is what GCC wrote of a variable.
+type Note struct {
+	Expr      []byte
+	Encoding  eval.Encoding
+	WordSize  int
+	Registers Registers
+}
+
+// Narrow makes the arithmetic of the note's location 32 bits wide where it is, and says what is known of its width.
+func (n *Note) Narrow(l *loc.Location, t *types.Type) Width {
 	size, err := t.ByteSize()
 	if err != nil || size <= 0 {
 		size = 8
@@ -37,48 +62,47 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width
 		if r, err := t.Resolve(); err == nil && r.Kind == types.Bool {
 			size = 0 // its lowest bit counts
 		}
-		return ev.narrowedValue(expr, l, uint64(size))
+		return n.narrowValue(l, uint64(size))
 	case loc.KindPieces:
-		found := asWritten
+		found := AsWritten
 		for i := range l.Pieces {
 			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue {
-				found = max(found, ev.narrowedValue(expr, &p.Loc, (p.BitSize+7)/8))
+				found = max(found, n.narrowValue(&p.Loc, (p.BitSize+7)/8))
 			}
 		}
 		return found
 	}
-	return asWritten
+	return AsWritten
 }
 
-// narrowedValue is narrowed for a number of so many bytes, which may be a piece of what the expression describes.
-func (ev *Evaluator) narrowedValue(expr []byte, l *loc.Location, size uint64) width {
-	if size > 1 && negatesByte(l.Expr) || size == 1 && ev.negatesTruth(l.Expr) || ev.masksAll(l.Expr) {
-		return unclear
+// narrowValue is Narrow for a number of so many bytes, which may be a piece of what the note describes.
+func (n *Note) narrowValue(l *loc.Location, size uint64) Width {
+	if size > 1 && negatesByte(l.Expr) || size == 1 && negatesTruth(n.Registers, l.Expr) || masksAll(n.Registers, l.Expr) {
+		return Unclear
 	}
-	if ev.Arch.WordSize != 8 {
-		return asWritten
+	if n.WordSize != 8 {
+		return AsWritten
 	}
 	bits := min(max(8*size, 1), 64)
-	m := modes{ev: ev}
+	m := modes{registers: n.Registers}
 	l.Expr = m.expr(l.Expr, bits)
-	found := asWritten
-	if movesDown(l.Expr) && !ev.special(expr) {
-		n := narrowing{bits: bits, of: ev.registerBits, given: ev.given}
-		l.Expr = n.expr(l.Expr, bits)
-		found = n.found
+	found := AsWritten
+	if movesDown(l.Expr) && !n.special() {
+		x := narrowing{bits: bits, registers: n.Registers}
+		l.Expr = x.expr(l.Expr, bits)
+		found = x.found
 	}
 	if m.unclear {
-		found = unclear
+		found = Unclear
 	}
 	return found
 }
 
 // narrowing narrows an expression.
 type narrowing struct {
-	bits  uint64 // of the value
-	found width
-	of    func(register uint64) uint64 // how many lower bits of it may not be 0
-	given func(register uint64) bool   // see body.Code.Given
+	bits      uint64 // of the value
+	found     Width
+	registers Registers
 }
 
 // arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, or the end of a value or a piece.
@@ -88,7 +112,7 @@ func arithmetic(c op.Opcode) bool {
 		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
 		return true
 	}
-	return c == opParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
+	return c == eval.OpGNUParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
 }
 
 // movesDown reports whether an expression moves upper bits down, and not in an address.
@@ -115,34 +139,34 @@ func negatesByte(e *loc.Expr) bool {
 
 // negatesTruth reports whether an expression is the negation of all bits of a register that holds a truth value, by the code: of the others
 // GCC means none.
-func (ev *Evaluator) negatesTruth(e *loc.Expr) bool {
+func negatesTruth(r Registers, e *loc.Expr) bool {
 	if e.Op != ops.Not || e.A.Op != ops.Reg {
 		return false
 	}
-	_, bits, err := ev.spot.U.Body.Near(e.A.K, ev.spot.At.Addr)
+	_, bits, err := r.Near(e.A.K)
 	return err == nil && bits == 1
 }
 
 // masksAll reports whether an expression moves up what a mask leaves of a register, and the register has none of these bits, by the code: that
 // has computed there already what GCC says is to be computed from it, as in "and $7; shl $5".
-func (ev *Evaluator) masksAll(e *loc.Expr) bool {
+func masksAll(r Registers, e *loc.Expr) bool {
 	found := false
 	e.Walk(func(n *loc.Expr) {
 		if found || n.Op != ops.Shl || n.B.Op != ops.Const || n.A.Op != ops.And || n.A.A.Op != ops.Reg || n.A.B.Op != ops.Const {
 			return
 		}
-		if mask := n.A.B.K; n.B.K < 64 && mask>>n.B.K == 0 && mask != 0 && ev.spot.U.Img.Code.SetBefore(n.A.A.K, ev.spot.At.Addr) {
-			zeros, _, err := ev.spot.U.Body.Near(n.A.A.K, ev.spot.At.Addr)
+		if mask := n.A.B.K; n.B.K < 64 && mask>>n.B.K == 0 && mask != 0 && r.SetBefore(n.A.A.K) {
+			zeros, _, err := r.Near(n.A.A.K)
 			found = err == nil && mask>>zeros == 0
 		}
 	})
 	return found
 }
 
-// special reports whether an expression has other operations than arithmetic, such as types and branches: it is left as it is written.
-func (ev *Evaluator) special(expr []byte) bool {
-	for at := 0; at < len(expr); {
-		o, err := eval.Decode(expr, at, ev.Encoding)
+// special reports whether the note has other operations than arithmetic, such as types and branches: it is left as it is written.
+func (n *Note) special() bool {
+	for at := 0; at < len(n.Expr); {
+		o, err := eval.Decode(n.Expr, at, n.Encoding)
 		if err != nil || !arithmetic(op.Opcode(o.Code)) && !o.IsAddress() {
 			return true
 		}
@@ -151,44 +175,54 @@ func (ev *Evaluator) special(expr []byte) bool {
 	return false
 }
 
+// operandBits returns how many lower bits matter of the operands of an operation, of whose result so many do.
+func operandBits(e *loc.Expr, bits uint64) uint64 {
+	switch {
+	case e.Op >= ops.Eq:
+		return 64
+	case e.Op == ops.ZExt || e.Op == ops.SExt:
+		return min(bits, 8*uint64(e.Size))
+	case e.B == nil || e.B.Op != ops.Const:
+	case e.Op == ops.And:
+		return min(bits, uint64(64-mathbits.LeadingZeros64(e.B.K)))
+	case e.Op == ops.Shl && e.B.K < bits:
+		return bits - e.B.K
+	case e.Op == ops.Shr || e.Op == ops.Shra:
+		return bits + min(e.B.K, 64-bits)
+	}
+	return bits
+}
+
 // expr returns an expression, of which the lower bits matter, with the operands extended whose upper bits would not be there in
 // arithmetic of 32 bits.
 func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	if e == nil || e.Op == ops.Deref || e.Op == ops.Caller {
 		return e // an address has 64 bits, and what a call passes has its own width
 	}
-	below := bits // that matter of the operands
+	below := operandBits(e, bits)
 	by, moves := extensionFor[e.Op]
 	shifts := e.Op == ops.Shr || e.Op == ops.Shra
 	switch {
-	case shifts && e.B.Op == ops.Const && e.B.K < 64:
-		below = min(bits+e.B.K, 64)
-	case moves:
+	case moves && (!shifts || e.B.Op != ops.Const):
 		below = 64
-	case e.Op == ops.Shl && e.B.Op == ops.Const && e.B.K < bits:
-		below = bits - e.B.K
 	case e.Op == ops.ZExt || e.Op == ops.SExt:
 		below = 8 * uint64(e.Size)
-	case e.Op == ops.And && e.B.Op == ops.Const:
-		below = min(bits, uint64(64-mathbits.LeadingZeros64(e.B.K)))
-	case e.Op >= ops.Eq:
-		below = 64
 	}
 	out := *e
 	out.A, out.B, out.C = n.expr(e.A, below), n.expr(e.B, below), n.expr(e.C, below)
-	if !moves || extends(e) {
+	if !moves || Extends(e) {
 		return &out
 	}
 	o := operandsOf(e.A)
 	if o.register && !o.carries && !o.wide && (by == ops.ZExt || e.Op == ops.Shra) && n.cuts(e, bits) {
-		n.found = unclear
+		n.found = Unclear
 		return &out
 	}
 	if below <= 32 {
 		return &out
 	}
 	if o.small && by == ops.ZExt {
-		n.found = unclear // extended to 32 bits, or to 64
+		n.found = Unclear // extended to 32 bits, or to 64
 		return &out
 	}
 	if !shifts {
@@ -202,7 +236,7 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	case o.register && (n.bits > 32 || !o.carries && by == ops.ZExt && !n.givenIn(e.A)):
 		return &out // a register that is only shifted has zeros above a number of 32 bits, if the function has put it there
 	case o.register:
-		n.found = unclear
+		n.found = Unclear
 		return &out
 	}
 	extend := func(x *loc.Expr) *loc.Expr {
@@ -215,14 +249,14 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	if !shifts {
 		out.B = extend(out.B)
 	}
-	n.found = max(n.found, narrow)
+	n.found = max(n.found, Narrow)
 	return &out
 }
 
 // givenIn reports whether a register of an expression has upper bits that nobody says anything of.
 func (n *narrowing) givenIn(e *loc.Expr) bool {
 	found := false
-	e.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.given(x.K) })
+	e.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.registers.Given(x.K) })
 	return found
 }
 
@@ -235,30 +269,15 @@ func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
 	}
 	if e.Op == ops.Shra {
 		// A register with more bits is mostly that of a number that is cut behind the shift. With as many, its sign is not extended.
-		return e.A.Op != ops.Reg || n.of(e.A.K) <= bits
+		return e.A.Op != ops.Reg || n.registers.Bits(e.A.K) <= bits
 	}
 	found := false
-	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.of(x.K) > bits })
+	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.registers.Bits(x.K) > bits })
 	return found
 }
 
-// registerBits returns how many lower bits of a register may not be 0 at the spot, as far as the code shows it.
-func (ev *Evaluator) registerBits(n uint64) uint64 {
-	c, err := ev.codeOf(ev.spot)
-	if err != nil {
-		return 64
-	}
-	return uint64(c.Bits(n, ev.spot.At.Addr))
-}
-
-// given reports whether a register has what the function was given.
-func (ev *Evaluator) given(n uint64) bool {
-	c, err := ev.codeOf(ev.spot)
-	return err == nil && c.Given(n, ev.spot.At.Addr)
-}
-
-// extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.
-func extends(e *loc.Expr) bool {
+// Extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.
+func Extends(e *loc.Expr) bool {
 	return (e.Op == ops.Shra || e.Op == ops.Shr) && e.B.Op == ops.Const && e.B.K >= 32 && e.B.K < 64 &&
 		e.A.Op == ops.Shl && e.A.B.Op == ops.Const && e.A.B.K == e.B.K
 }
@@ -280,7 +299,7 @@ func (o *operandsIn) add(p operandsIn) {
 }
 
 func operandsOf(e *loc.Expr) (o operandsIn) {
-	if extends(e) {
+	if Extends(e) {
 		return operandsIn{wide: true, small: e.Op == ops.Shra && e.B.K > 32}
 	}
 	switch e.Op {
@@ -305,4 +324,31 @@ func operandsOf(e *loc.Expr) (o operandsIn) {
 		}
 	}
 	return o
+}
+
+// DependsOnWidth reports whether upper bits of what an expression is computed from get into its lower ones, or decide something: these bits
+// are not what was passed where that has fewer.
+func DependsOnWidth(e *loc.Expr) bool {
+	if e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt {
+		return false
+	}
+	if extensionFor[e.Op] != 0 || eval.Comparison(e.Op) || e.Op == ops.Select {
+		return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
+	}
+	if e.Op == ops.Caller {
+		return false // of its own width
+	}
+	return DependsOnWidth(e.A) || DependsOnWidth(e.B) || DependsOnWidth(e.C)
+}
+
+// hasUpperBits reports whether an expression may have other upper bits than what was passed: it is computed from a register, or from what a
+// call passes, that is not made as wide as it was.
+func hasUpperBits(e *loc.Expr) bool {
+	switch {
+	case e == nil || e.Op == ops.Deref || e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.Const || e.Op == ops.Addr:
+		return false
+	case e.Op == ops.Reg || e.Op == ops.Caller:
+		return true
+	}
+	return hasUpperBits(e.A) || hasUpperBits(e.B) || hasUpperBits(e.C)
 }

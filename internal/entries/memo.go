@@ -1,15 +1,15 @@
-package resolve
+package entries
 
 import (
 	"sync"
 	"sync/atomic"
 )
 
-// memo is a sync.Map of which an empty one takes a word, and nothing to clear: an image has thousands of units, and most questions fill few.
-type memo struct{ m atomic.Pointer[sync.Map] }
+// Memo is a sync.Map of which an empty one takes a word, and nothing to clear: an image has thousands of units, and most questions fill few.
+type Memo struct{ m atomic.Pointer[sync.Map] }
 
 // Load returns the value of a key.
-func (m *memo) Load(key any) (value any, ok bool) {
+func (m *Memo) Load(key any) (value any, ok bool) {
 	if x := m.m.Load(); x != nil {
 		return x.Load(key)
 	}
@@ -17,7 +17,7 @@ func (m *memo) Load(key any) (value any, ok bool) {
 }
 
 // Store sets the value of a key.
-func (m *memo) Store(key, value any) {
+func (m *Memo) Store(key, value any) {
 	x := m.m.Load()
 	if x == nil {
 		if x = new(sync.Map); !m.m.CompareAndSwap(nil, x) {
@@ -29,8 +29,8 @@ func (m *memo) Store(key, value any) {
 	x.Store(key, value)
 }
 
-// remembered returns the value of a key, which find returns the first time.
-func remembered[T any](m *memo, key any, find func() (T, error)) (T, error) {
+// Remembered returns the value of a key, which find returns the first time.
+func Remembered[T any](m *Memo, key any, find func() (T, error)) (T, error) {
 	if known, ok := m.Load(key); ok {
 		return known.(T), nil
 	}
@@ -42,4 +42,4 @@ func remembered[T any](m *memo, key any, find func() (T, error)) (T, error) {
 }
 
 // Clear removes all keys.
-func (m *memo) Clear() { m.m.Store(nil) }
+func (m *Memo) Clear() { m.m.Store(nil) }

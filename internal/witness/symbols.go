@@ -1,7 +1,9 @@
-package resolve
+package witness
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -55,47 +57,53 @@ func symbolOf(t *body.Trace, l *loc.Location) (v body.Value, ok bool) {
 	return v, false
 }
 
+// writer writes expressions for a spot.
+type writer struct {
+	*eval.Builder
+	file *image.File
+}
+
 // expression is the reverse of symbol. ok is false for what the spot does not have: what is loaded after a store, and what is computed otherwise.
-func (ev *Evaluator) expression(t *body.Trace, v body.Value) (e *loc.Expr, ok bool) {
+func (w writer) expression(t *body.Trace, v body.Value) (e *loc.Expr, ok bool) {
 	for _, x := range v.Terms {
 		if x.Symbol == 0 {
 			continue
 		}
-		part, ok := ev.expressionOf(t, &t.Symbols[x.Symbol])
+		part, ok := w.expressionOf(t, &t.Symbols[x.Symbol])
 		if !ok {
 			return nil, false
 		}
 		if x.Scale != 1 {
-			part = ev.Binary(ops.Mul, part, ev.Const(x.Scale))
+			part = w.Binary(ops.Mul, part, w.Const(x.Scale))
 		}
 		if e == nil {
 			e = part
 		} else {
-			e = ev.Binary(ops.Add, e, part)
+			e = w.Binary(ops.Add, e, part)
 		}
 	}
 	if v.Const == 0 && e != nil {
 		return e, true
 	}
-	constant, ok := ev.inCode(v.Const)
+	constant, ok := w.inCode(v.Const)
 	if !ok || e == nil {
 		return constant, ok && constant.Op == ops.Addr // a number alone is no address
 	}
-	return ev.Binary(ops.Add, e, constant), true
+	return w.Binary(ops.Add, e, constant), true
 }
 
 // maxDistance is how far a number in an address may be from 0, in bytes, that is the distance of a member, or of an element.
 const maxDistance = 1 << 20
 
 // inCode returns a constant of the code: an address of the image, which moves with it, or a number. ok is false if it may be either.
-func (ev *Evaluator) inCode(c uint64) (e *loc.Expr, ok bool) {
-	f := ev.u.Img.File
+func (w writer) inCode(c uint64) (e *loc.Expr, ok bool) {
+	f := w.file
 	s := f.SectionAt(c)
 	switch {
 	case s == nil, s.Name == percpu:
-		return ev.Const(c), int64(c) < maxDistance && int64(c) > -maxDistance
+		return w.Const(c), int64(c) < maxDistance && int64(c) > -maxDistance
 	case int64(c) < 0, !f.IsPositionIndependent() && !f.IsRelocatable():
-		return ev.Addr(c), true
+		return w.Addr(c), true
 	}
 	return nil, false
 }
@@ -103,28 +111,28 @@ func (ev *Evaluator) inCode(c uint64) (e *loc.Expr, ok bool) {
 // percpu is a section of kernels at the address 0, in which variables have distances from each processor's.
 const percpu = ".data..percpu"
 
-func (ev *Evaluator) expressionOf(t *body.Trace, s *body.Symbol) (e *loc.Expr, ok bool) {
+func (w writer) expressionOf(t *body.Trace, s *body.Symbol) (e *loc.Expr, ok bool) {
 	switch s.Kind {
 	case body.FromRegister:
-		return ev.Register(uint64(s.Which), 0), true
+		return w.Register(uint64(s.Which), 0), true
 	case body.FromMemory:
 		if s.Which != 0 {
 			return nil, false
 		}
-		at, ok := ev.expression(t, s.Of)
+		at, ok := w.expression(t, s.Of)
 		if !ok {
 			return nil, false
 		}
-		return ev.Deref(at, int(s.Bits/8)), true
+		return w.Deref(at, int(s.Bits/8)), true
 	case body.ZeroExtended, body.SignExtended:
 		if s.Bits%8 != 0 {
 			return nil, false
 		}
-		of, ok := ev.expression(t, s.Of)
+		of, ok := w.expression(t, s.Of)
 		if !ok {
 			return nil, false
 		}
-		return ev.Extend(of, int(s.Bits/8), s.Kind == body.SignExtended), true
+		return w.Extend(of, int(s.Bits/8), s.Kind == body.SignExtended), true
 	}
 	return nil, false
 }

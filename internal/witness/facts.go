@@ -1,21 +1,22 @@
-package resolve
+package witness
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// unitFacts remembers of a unit what observing its bodies asks again and again.
-type unitFacts struct {
-	u    *Unit
+// Facts remembers of a unit what observing its bodies asks again and again. The zero value is ready to use, by one goroutine.
+type Facts struct {
+	u    *entries.Unit
 	once map[int32]bool        // whether a function reads memory that is volatile, by its record
 	keys map[int32]functionKey // of functions, by their records
 	hash map[int32]uint64      // of keys
 	to   map[*types.Type][2]bool
-	spot Spot
+	spot entries.Spot
 
 	positions []dw.Position // of the unit, once they are
 	read      bool
@@ -24,9 +25,9 @@ type unitFacts struct {
 // statement reports whether a load in a body is a statement of it, or of what is inlined into it: one of memory that is volatile. Compilers
 // compute what is volatile where the program says so, once, and count it to the statement that does (C11, 5.1.2.3): another load in the body is not
 // taken for it.
-func (k *unitFacts) statement(s *Spot, w *body.Witness) (is bool, err error) {
+func (k *Facts) statement(s *entries.Spot, w *body.Witness) (is bool, err error) {
 	k.of(s.U)
-	_, err = s.inner(true, &k.spot, k.readsVolatile, func(ranges []dw.Range) (more bool) {
+	_, err = inner(s, true, &k.spot, k.readsVolatile, func(ranges []dw.Range) (more bool) {
 		is = dw.Covers(ranges, w.Addr)
 		return !is
 	})
@@ -34,14 +35,14 @@ func (k *unitFacts) statement(s *Spot, w *body.Witness) (is bool, err error) {
 }
 
 // readsVolatile is that of the unit, remembered.
-func (k *unitFacts) readsVolatile(r *index.Rec) (bool, error) {
+func (k *Facts) readsVolatile(r *index.Rec) (bool, error) {
 	if r.Root < 0 {
 		return false, nil
 	}
 	reads, known := k.once[r.Root]
 	if !known {
 		var err error
-		if reads, err = k.u.readsVolatile(r.Root); err != nil {
+		if reads, err = readsVolatile(k.u, r.Root); err != nil {
 			return false, err
 		}
 		k.once[r.Root] = reads
@@ -51,14 +52,14 @@ func (k *unitFacts) readsVolatile(r *index.Rec) (bool, error) {
 
 // inner calls f with the code of what is inlined into the body at a spot, and of the body too if own is set, where is accepts its record. whole is
 // false if one has code that is none.
-func (s *Spot) inner(own bool, memory *Spot, is func(*index.Rec) (bool, error), f func([]dw.Range) (more bool)) (whole bool, err error) {
+func inner(s *entries.Spot, own bool, memory *entries.Spot, is func(*index.Rec) (bool, error), f func([]dw.Range) (more bool)) (whole bool, err error) {
 	recs := s.U.Recs
 	first := s.Rec + 1
 	if own {
 		first = s.Rec
 	}
 	for i := first; int(i) < len(recs) && (i == s.Rec || recs[i].Parent >= s.Rec); i++ {
-		if !inlined(&recs[i]) {
+		if !entries.Inlined(&recs[i]) {
 			continue
 		}
 		if wanted, err := is(&recs[i]); err != nil {
@@ -78,7 +79,7 @@ func (s *Spot) inner(own bool, memory *Spot, is func(*index.Rec) (bool, error), 
 }
 
 // of forgets what is of another unit.
-func (k *unitFacts) of(u *Unit) {
+func (k *Facts) of(u *entries.Unit) {
 	if k.u == u {
 		return
 	}
@@ -94,7 +95,7 @@ func (k *unitFacts) of(u *Unit) {
 }
 
 // pointsTo reports whether a pointer of a unit points to something volatile, and whether to a function.
-func (k *unitFacts) pointsTo(u *Unit, pointer *types.Type) (volatile, function bool) {
+func (k *Facts) pointsTo(u *entries.Unit, pointer *types.Type) (volatile, function bool) {
 	k.of(u)
 	to, known := k.to[pointer]
 	if !known {
@@ -105,13 +106,13 @@ func (k *unitFacts) pointsTo(u *Unit, pointer *types.Type) (volatile, function b
 }
 
 // function returns the function of a unit's record.
-func (k *unitFacts) function(u *Unit, rec int32) (functionKey, error) {
+func (k *Facts) function(u *entries.Unit, rec int32) (functionKey, error) {
 	k.of(u)
 	root := u.Recs[rec].Root
 	if key, known := k.keys[root]; known && root >= 0 {
 		return key, nil
 	}
-	key, err := u.functionOf(rec)
+	key, err := functionOf(u, rec)
 	if err == nil {
 		k.keys[root] = key
 	}
@@ -119,7 +120,7 @@ func (k *unitFacts) function(u *Unit, rec int32) (functionKey, error) {
 }
 
 // hashOf returns a hash of the function of a unit's record.
-func (k *unitFacts) hashOf(u *Unit, rec int32) (uint64, error) {
+func (k *Facts) hashOf(u *entries.Unit, rec int32) (uint64, error) {
 	k.of(u)
 	root := u.Recs[rec].Root
 	if h, known := k.hash[root]; known && root >= 0 {
@@ -135,7 +136,7 @@ func (k *unitFacts) hashOf(u *Unit, rec int32) (uint64, error) {
 }
 
 // positionAt returns the line and the column that the instruction at an address was compiled for.
-func (k *unitFacts) positionAt(u *Unit, addr uint64) (line, column uint32, err error) {
+func (k *Facts) positionAt(u *entries.Unit, addr uint64) (line, column uint32, err error) {
 	if k.of(u); !k.read {
 		if k.positions, err = u.Positions(k.positions); err != nil {
 			return 0, 0, err
@@ -148,7 +149,7 @@ func (k *unitFacts) positionAt(u *Unit, addr uint64) (line, column uint32, err e
 
 // readsVolatile reports whether a function has a parameter that points to something volatile, or is one of a kernel that reads what its parameter
 // points to as if that was.
-func (u *Unit) readsVolatile(root int32) (reads bool, err error) {
+func readsVolatile(u *entries.Unit, root int32) (reads bool, err error) {
 	r := &u.Recs[root]
 	if claim.ReadsOnce(u.Index.NameOf(u.NameRefOf(r))) {
 		return true, nil
@@ -161,7 +162,7 @@ func (u *Unit) readsVolatile(root int32) (reads bool, err error) {
 	if e, err = index.EachOrigin(e, nil, nil); err != nil {
 		return false, err
 	}
-	err = u.Img.EachParam(e, func(x *Var) (bool, error) {
+	err = u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 		t, err := x.U.TypeOf(x.Type)
 		if err == nil {
 			t, err = t.Resolve()

@@ -1,4 +1,4 @@
-package resolve
+package entries
 
 import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -61,6 +61,21 @@ func (x *Var) Read(u *Unit, e dw.Entry) (end int, err error) {
 		}
 	}
 	return b.P, nil
+}
+
+// EachParam calls f with each formal parameter of a function's entry, as it is described
+// there, until f returns false.
+func (img *Image) EachParam(e dw.Entry, f func(x *Var) (more bool, err error)) error {
+	return e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
+			return true, nil
+		}
+		x, err := img.Of(c.Unit).ReadVar(c)
+		if err != nil {
+			return false, err
+		}
+		return f(&x)
+	})
 }
 
 // Complete adds what the variable's own entry leaves out but its origins have.
@@ -162,12 +177,12 @@ func (x *Var) Ultimate(known map[uint64]uint64) (uint64, error) {
 // set, and after it the constant that replaced the parameter. So a fixed value wins;
 // otherwise the first description with a location does.
 func (x *Var) Better(y *Var) bool {
-	return x.fixed() && !y.fixed() || x.Described() && !y.Described()
+	return x.Fixed() && !y.Fixed() || x.Described() && !y.Described()
 }
 
-// literal reports whether an entry's expression is a constant: DW_OP_lit1
+// Literal reports whether an entry's expression is a constant: DW_OP_lit1
 // DW_OP_stack_value.
-func (x *Var) literal() bool {
+func (x *Var) Literal() bool {
 	e := x.Location.Bytes()
 	if !x.Location.IsBlock() || len(e) < 2 || e[len(e)-1] != uint8(op.DW_OP_stack_value) {
 		return false
@@ -190,9 +205,9 @@ func (x *Var) Static() bool {
 // Described reports whether an entry says anything about the variable's place.
 func (x *Var) Described() bool { return x.Location.Form != 0 || x.Constant.Form != 0 }
 
-// fixed reports whether an entry gives the variable a value that depends on
+// Fixed reports whether an entry gives the variable a value that depends on
 // neither registers nor memory: a constant, or an address in the image.
-func (x *Var) fixed() bool {
+func (x *Var) Fixed() bool {
 	if x.Constant.Form != 0 {
 		return true
 	}

@@ -1,11 +1,23 @@
-package resolve
+package arithmetic
 
 import (
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
+
+// known is what the code says of every register.
+type known struct {
+	bits  uint64
+	given bool
+}
+
+func (k known) Bits(uint64) uint64                 { return k.bits }
+func (k known) Given(uint64) bool                  { return k.given }
+func (known) Near(uint64) (_, bits uint8, _ error) { return 0, 64, nil }
+func (known) SetBefore(uint64) bool                { return false }
 
 // TestCuts: arithmetic of 8 or 16 bits that GCC does not say is so, on a register with other bits above.
 func TestCuts(t *testing.T) {
@@ -17,20 +29,20 @@ func TestCuts(t *testing.T) {
 		what  string
 		e     *loc.Expr
 		bits  uint64 // of the register
-		found width
+		found Width
 	}{
-		{"the remainder of 16 bits of more", and(mod, 0xffff), 32, unclear},
-		{"of 16 bits", and(mod, 0xffff), 16, asWritten},
-		{"of 32 bits", mod, 32, asWritten},
-		{"a field that ends where a short does", and(shr(12), 0xf), 32, asWritten},
-		{"the upper byte of 16 bits", and(shr(8), 0xff), 32, asWritten},
-		{"more than a short has", and(shr(3), 0xffff), 32, unclear},
-		{"another mask", and(shr(14), 0xfff), 32, asWritten},
-		{"of a short", and(shr(3), 0xffff), 16, asWritten},
-		{"the sign of a short", and(&loc.Expr{Op: ops.Shra, A: reg, B: num(3)}, 0xffff), 16, unclear},
-		{"by a variable", and(&loc.Expr{Op: ops.Shr, A: reg, B: reg}, 0xff), 32, asWritten},
+		{"the remainder of 16 bits of more", and(mod, 0xffff), 32, Unclear},
+		{"of 16 bits", and(mod, 0xffff), 16, AsWritten},
+		{"of 32 bits", mod, 32, AsWritten},
+		{"a field that ends where a short does", and(shr(12), 0xf), 32, AsWritten},
+		{"the upper byte of 16 bits", and(shr(8), 0xff), 32, AsWritten},
+		{"more than a short has", and(shr(3), 0xffff), 32, Unclear},
+		{"another mask", and(shr(14), 0xfff), 32, AsWritten},
+		{"of a short", and(shr(3), 0xffff), 16, AsWritten},
+		{"the sign of a short", and(&loc.Expr{Op: ops.Shra, A: reg, B: num(3)}, 0xffff), 16, Unclear},
+		{"by a variable", and(&loc.Expr{Op: ops.Shr, A: reg, B: reg}, 0xff), 32, AsWritten},
 	} {
-		n := narrowing{bits: 32, of: func(uint64) uint64 { return tt.bits }, given: func(uint64) bool { return false }}
+		n := narrowing{bits: 32, registers: known{bits: tt.bits}}
 		n.expr(tt.e, 32)
 		if n.found != tt.found {
 			t.Errorf("%s: %d, want %d", tt.what, n.found, tt.found)
@@ -50,16 +62,16 @@ func TestUpperBits(t *testing.T) {
 		e     *loc.Expr
 		given bool
 		bits  uint64
-		found width
+		found Width
 	}{
-		{"what is given", op(ops.Shr, reg, 1), true, 32, unclear},
-		{"what the function has made", op(ops.Shr, reg, 1), false, 32, asWritten},
-		{"a number of 64 bits", op(ops.Shr, reg, 1), true, 64, asWritten},
-		{"a short as an unsigned number", op(ops.Shr, short, 2), true, 32, unclear},
-		{"a short as a signed number", op(ops.Shra, short, 2), true, 32, asWritten},
-		{"an int as one of 64 bits", op(ops.Shr, long, 2), true, 32, asWritten},
+		{"what is given", op(ops.Shr, reg, 1), true, 32, Unclear},
+		{"what the function has made", op(ops.Shr, reg, 1), false, 32, AsWritten},
+		{"a number of 64 bits", op(ops.Shr, reg, 1), true, 64, AsWritten},
+		{"a short as an unsigned number", op(ops.Shr, short, 2), true, 32, Unclear},
+		{"a short as a signed number", op(ops.Shra, short, 2), true, 32, AsWritten},
+		{"an int as one of 64 bits", op(ops.Shr, long, 2), true, 32, AsWritten},
 	} {
-		n := narrowing{bits: tt.bits, of: func(uint64) uint64 { return 64 }, given: func(uint64) bool { return tt.given }}
+		n := narrowing{bits: tt.bits, registers: known{64, tt.given}}
 		n.expr(tt.e, tt.bits)
 		if n.found != tt.found {
 			t.Errorf("%s: %d, want %d", tt.what, n.found, tt.found)
@@ -69,8 +81,6 @@ func TestUpperBits(t *testing.T) {
 
 // TestSpecial: operations with types say themselves how wide they are, in pieces too.
 func TestSpecial(t *testing.T) {
-	ev := new(Evaluator)
-	ev.Encoding.AddressSize, ev.Encoding.OffsetSize = 8, 4
 	for _, tt := range []struct {
 		what    string
 		expr    []byte
@@ -83,7 +93,8 @@ func TestSpecial(t *testing.T) {
 		// breg3 0; convert 0x20; lit6; mod; stack_value; piece 4
 		{"a piece with a type", []byte{0x73, 0, 0xa8, 0x20, 0x36, 0x1d, 0x9f, 0x93, 4}, true},
 	} {
-		if got := ev.special(tt.expr); got != tt.special {
+		n := Note{Expr: tt.expr, Encoding: eval.Encoding{AddressSize: 8, OffsetSize: 4}}
+		if got := n.special(); got != tt.special {
 			t.Errorf("%s: %v", tt.what, got)
 		}
 	}

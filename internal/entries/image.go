@@ -1,13 +1,12 @@
-// Package resolve answers where a variable is at a spot in a body, and whether what is there is what was passed.
+// Package entries reads what an image's debug information says of functions and their variables, at an instruction: which entry describes what, and which
+// expression of a list holds there.
 //
-// A Spot is an instruction in the body of a function or of an inlined instance. A Var is the entry of a variable. An Evaluator, begun at
-// a spot, resolves entries: Resolve chooses the expression that holds there, evaluates it, asks the calling convention where a function
-// begins, and asks package judge whether the value may be another one than was passed. An Answer has a location, or a reason.
-//
-// The package knows units, records and code, and no Site: package dwarfloc finds sites, and prints what is known of them.
-package resolve
+// A Spot is an instruction in the body of a function or of an inlined instance. A Var is the entry of a variable, a Scope has those of a
+// function's blocks. Unit.Choose picks from a location list what holds at a place. Nothing is evaluated here: package resolve does that.
+package entries
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/arch"
@@ -15,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
@@ -36,8 +36,9 @@ type Image struct {
 	Preempted *preempt.Variables // binds names as the dynamic linker does
 	LeftOut   rule.Set           // by these rules nothing is recovered
 
-	extents  extents // see unitExtents
-	Controls Controls
+	Derived sync.Map // what rooms above have derived from all of it, by keys of their own types
+
+	extents extents // see unitExtents
 }
 
 // Unit is a unit of the image, with what has been derived from it.
@@ -46,13 +47,9 @@ type Unit struct {
 	Img  *Image
 	Body body.Unit
 
-	assigned memo // what assignedIn returned, by function
-	kept     memo // what keeping returned, likewise
-	changed  memo // what changing returned, by function
-	// described is what calls say of a value that a function is called with, by that: a wanted; callers are the unit's calls.
-	described memo
-	callers   atomic.Pointer[caller.Unit]
-	function  atomic.Pointer[topFunction]
+	Derived  Memo // what rooms above have derived from the unit, by keys of their own types; see Forget
+	calls    atomic.Pointer[caller.Unit]
+	function atomic.Pointer[topFunction]
 }
 
 // Prepare sets Units. It is called once, when the index has them.
@@ -84,37 +81,28 @@ func (img *Image) Executable(addr uint64) bool {
 
 // Forget frees what has been derived from the unit, and what was read of it.
 func (u *Unit) Forget() {
-	u.forgetRead()
+	u.ForgetRead()
 	u.Img.Types.Forget(u.Unit.Unit)
 }
 
-// forgetRead frees what is equal when it is read again. Types are not: whoever compares them while somebody else walks through the unit finds
+// ForgetRead frees what is equal when it is read again. Types are not: whoever compares them while somebody else walks through the unit finds
 // one type twice.
-func (u *Unit) forgetRead() {
+func (u *Unit) ForgetRead() {
 	u.Unit.Forget()
 	u.Body.Forget()
-	u.assigned.Clear()
-	u.kept.Clear()
-	u.changed.Clear()
-	u.described.Clear()
-	u.callers.Store(nil)
+	u.Derived.Clear()
+	u.calls.Store(nil)
 	u.function.Store(nil)
 }
 
 // TypeOf returns the type that a reference names.
 func (u *Unit) TypeOf(v dw.Value) (*types.Type, error) { return u.Img.Types.Of(u.Unit.Unit, v) }
 
-// EachParam calls f with each formal parameter of a function's entry, as it is described
-// there, until f returns false.
-func (img *Image) EachParam(e dw.Entry, f func(x *Var) (more bool, err error)) error {
-	return e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := img.Of(c.Unit).ReadVar(c)
-		if err != nil {
-			return false, err
-		}
-		return f(&x)
-	})
+// Encoding returns how the unit's expressions are encoded.
+func (u *Unit) Encoding() eval.Encoding {
+	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
+	if u.Version <= 2 {
+		enc.OffsetSize = enc.AddressSize
+	}
+	return enc
 }

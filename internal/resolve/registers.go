@@ -1,0 +1,37 @@
+package resolve
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
+func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) arithmetic.Width {
+	n := arithmetic.Note{Expr: expr, Encoding: ev.Encoding, WordSize: ev.Arch.WordSize, Registers: registers{ev}}
+	return n.Narrow(l, t)
+}
+
+// registers is what the code says of registers at the evaluator's spot.
+type registers struct{ ev *Evaluator }
+
+func (r registers) Bits(n uint64) uint64 {
+	c, err := r.ev.codeOf(r.ev.spot)
+	if err != nil {
+		return 64
+	}
+	return uint64(c.Bits(n, r.ev.spot.At.Addr))
+}
+
+func (r registers) Given(n uint64) bool {
+	c, err := r.ev.codeOf(r.ev.spot)
+	return err == nil && c.Given(n, r.ev.spot.At.Addr)
+}
+
+func (r registers) Near(n uint64) (zeros, bits uint8, err error) {
+	return r.ev.spot.U.Body.Near(n, r.ev.spot.At.Addr)
+}
+
+func (r registers) SetBefore(n uint64) bool {
+	return r.ev.spot.U.Img.Code.SetBefore(n, r.ev.spot.At.Addr)
+}

@@ -1,0 +1,128 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/convention"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// At a function's first instruction the calling convention says where arguments are. It is
+// a second opinion for parameters whose location there is doubtful: those in lists without
+// views, which tell the value that a parameter has after the body's first assignments
+// (clang leaves out entries that cover no code), and those in a stack frame that the
+// function has not set up yet.
+
+// second replaces a parameter's location, or the reason why it has none, by the calling
+// convention's if the debug information cannot be right at the site.
+//
+// decided is false if the convention has no opinion.
+func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decided bool, err error) {
+	s := ev.spot
+	if s.Kind != entries.Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || c.Viewed || !doubtful(v) {
+		return false, nil
+	}
+	l, r, k, err := ev.passed.Of(s, x)
+	if err != nil {
+		return false, err
+	}
+	located := v.Located()
+	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || truth(v, &l))
+	late := located && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
+	switch {
+	case same:
+		return true, nil
+	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
+		return true, nil
+	case k == convention.Changed, k == convention.Local && located && !arithmetic.SameRegister(&v.Loc, &l):
+		return false, nil
+	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
+		return false, nil // the function may have another convention, such as ms_abi
+	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
+		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+		return false, nil
+	case r.Code != reasons.None:
+		v.Loc, v.Reason = loc.Location{}, r
+		return true, nil
+	}
+	l.Rule = rule.ABI
+	// What is a constant is what the body assigns first, or what all callers pass: then they need not set the register. Of an argument
+	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination).
+	unset := located && v.Loc.Kind == loc.KindConstant
+	if !s.U.Body.GNU() {
+		unset = (unset || !located) && s.U.Img.Code.Called(s.Fun.Start)
+	}
+	if unset {
+		l.Doubt = reasons.Contradictory
+	}
+	v.Loc, v.Reason = l, loc.Reason{}
+	return true, nil
+}
+
+// covers reports whether the parts of a location are as large as a type.
+func covers(l *loc.Location, t *types.Type) bool {
+	size, err := t.ByteSize()
+	if l.Kind != loc.KindPieces || err != nil {
+		return true
+	}
+	bits := uint64(0)
+	for i := range l.Pieces {
+		bits += l.Pieces[i].BitSize
+	}
+	return bits >= 8*uint64(size)
+}
+
+// SetFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first
+// branch or call. LLVM writes such a location for an argument that the first instructions load from the stack: what they set holds the
+// argument from then on, up to the end of the function, and at its first instruction does not (seen with clang 19 and 22). Registers that point
+// into the frame are not looked at: spill.go is about what is there.
+func SetFirst(s *entries.Spot, l *loc.Location) bool {
+	if s.U.Body.GNU() {
+		return false
+	}
+	frame, framed := s.U.Img.Code.FramePointer()
+	var of body.Registers
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(s.U.Img.Arch().SP) && (!framed || n.K != frame) {
+				of |= 1 << n.K
+			}
+		})
+	})
+	return s.U.Img.Code.SetsFirst(s.Fun.Start, of)
+}
+
+// truth reports whether a location is the low bit of another one, for a truth value.
+func truth(v *Answer, l *loc.Location) bool {
+	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != ops.And {
+		return false
+	}
+	t, err := v.Type.Resolve()
+	if err != nil || t.Kind != types.Bool {
+		return false
+	}
+	e := v.Loc.Expr
+	return e.B.Op == ops.Const && e.B.K == 1 && arithmetic.EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+}
+
+// doubtful reports whether a location at a function's first instruction may be that of a
+// value assigned later: most are the plain register in which the argument was passed. Of the
+// reasons, those about a stack frame that is not set up are.
+func doubtful(v *Answer) bool {
+	switch v.Reason.Code {
+	case reasons.None:
+		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
+	case reasons.NotAtSite, reasons.NotStoredYet, reasons.Contradictory, reasons.EntryValueOnly:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,261 @@
+package witness
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// The controls of a claim are the bodies of the same function whose parameters debug information knows. They are read when a question first asks
+// for a parameter of the function that is lost: then all answers, whether an index is kept or not, and those that packs are made of, are the same.
+
+// Controls are what the bodies of an image's functions say.
+type Controls struct {
+	img    *entries.Image
+	reader func() Reader
+
+	mu    sync.Mutex
+	all   map[functionKey]*groups
+	asked int  // how many functions were asked for, up to fewFunctions
+	most  bool // more were
+
+	every     atomic.Pointer[learned]
+	keptOnce  sync.Once // asks the index for it
+	everyOnce sync.Once
+	everyErr  error
+}
+
+// fewFunctions is how many functions are learned alone: then all of the image's are, together.
+const fewFunctions = 64
+
+// New returns the controls of an image. reader makes what reads parameters.
+func New(img *entries.Image, reader func() Reader) *Controls {
+	return &Controls{img: img, reader: reader}
+}
+
+// LearnAll says that most functions will be asked for.
+func (c *Controls) LearnAll() {
+	c.mu.Lock()
+	c.asked = fewFunctions
+	c.mu.Unlock()
+}
+
+// groupsOf returns the groups of a function, or nil if none of them speaks.
+func (c *Controls) groupsOf(k functionKey) (*groups, error) {
+	c.mu.Lock()
+	g := c.all[k]
+	if g == nil && c.asked < fewFunctions {
+		c.asked++
+		g = newGroups()
+		if c.all == nil {
+			c.all = make(map[functionKey]*groups)
+		}
+		c.all[k] = g
+	}
+	c.most = c.most || g == nil
+	c.mu.Unlock()
+	if l := c.learned(); l != nil {
+		return l.of(k), nil
+	}
+	if g != nil {
+		g.once.Do(func() { g.err = c.learn(k, g) })
+		return g, g.err
+	}
+	c.everyOnce.Do(func() { c.everyErr = c.learnEvery() })
+	if c.everyErr != nil {
+		return nil, c.everyErr
+	}
+	return c.every.Load().of(k), nil
+}
+
+// learnedOf returns the groups of a function that speak, or nil if none does. known is false if that has not been learned.
+func (c *Controls) learnedOf(k functionKey) (g *groups, known bool) {
+	l := c.learned()
+	if l == nil {
+		return nil, false
+	}
+	return l.of(k), true
+}
+
+// Counts returns how many controls there are by rule, of the groups that are large enough to speak, if those of all functions were needed.
+func (c *Controls) Counts() map[string]claim.Count {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.every.Load(); l != nil && c.most {
+		return l.counts
+	}
+	return nil
+}
+
+// literal matches one name.
+type literal string
+
+func (l literal) Match(name string) bool  { return name == string(l) }
+func (l literal) Literal() (string, bool) { return string(l), true }
+
+// toLearn returns what observes bodies whose parameters are known.
+func (c *Controls) toLearn() observed {
+	return observed{facts: new(Facts), reader: c.reader, hands: true}
+}
+
+// learn reads the bodies of one function.
+func (c *Controls) learn(k functionKey, g *groups) error {
+	img := c.img
+	sel, units, err := img.Index.Candidates(context.Background(), literal(k.name))
+	if err != nil {
+		return err
+	}
+	l := learner{seen: c.toLearn(), of: func(own functionKey) *groups {
+		if own == k {
+			return g
+		}
+		return nil
+	}}
+	return img.Index.Parallel(min(len(units), 1), func(s *index.Scanner, _ int) error {
+		for _, n := range units {
+			if err := l.unit(s, &img.Units[n], func(r *index.Rec, u *entries.Unit) bool { return sel.Match(u.NameRefOf(r)) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// learnEvery reads the bodies of all functions.
+func (c *Controls) learnEvery() error {
+	img, every := c.img, newLearned()
+	often, err := inlinedOften(img)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	of := func(k functionKey) *groups {
+		mu.Lock()
+		defer mu.Unlock()
+		g := every.groups[k]
+		if g == nil {
+			g = newGroups()
+			every.groups[k] = g
+		}
+		return g
+	}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: c.toLearn()} }}
+	units := img.Index.AllUnits()
+	err = img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
+		l := learners.Get().(*learner)
+		defer learners.Put(l)
+		u := &img.Units[units[i]]
+		err := l.unit(s, u, func(r *index.Rec, u *entries.Unit) bool { return often[u.NameRefOf(r)] })
+		if !u.IsType() {
+			img.Index.Walked(u.Unit)
+			u.ForgetRead()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	every.prune()
+	every.new = true
+	c.every.Store(every)
+	return nil
+}
+
+// inlinedOften returns the names of functions with enough inlined bodies for a group to speak.
+func inlinedOften(img *entries.Image) (map[index.NameRef]bool, error) {
+	refs := make([]map[index.NameRef]int, len(img.Units))
+	err := img.Index.Parallel(len(img.Units), func(s *index.Scanner, i int) error {
+		u := &img.Units[i]
+		if u.IsType() {
+			return nil
+		}
+		if err := s.Open(u.Unit); err != nil {
+			return err
+		}
+		refs[i] = make(map[index.NameRef]int)
+		for j := range u.Recs {
+			if r := &u.Recs[j]; entries.Inlined(r) {
+				refs[i][u.NameRefOf(r)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, names := make(map[index.NameRef]int), make(map[string]int)
+	for _, m := range refs {
+		for ref, n := range m {
+			all[ref] += n
+		}
+	}
+	for ref, n := range all {
+		names[img.Index.NameOf(ref)] += n
+	}
+	out := make(map[index.NameRef]bool)
+	for ref := range all {
+		if names[img.Index.NameOf(ref)] > claim.Enough {
+			out[ref] = true
+		}
+	}
+	return out, nil
+}
+
+// learner is what one goroutine reuses from body to body.
+type learner struct {
+	of   func(functionKey) *groups // nil for a function that is not learned
+	seen observed
+	spot entries.Spot
+	own  map[int32]*groups // of the unit's functions
+}
+
+// unit adds the controls of a unit's bodies.
+func (l *learner) unit(s *index.Scanner, u *entries.Unit, is func(*index.Rec, *entries.Unit) bool) error {
+	if u.IsType() {
+		return nil
+	}
+	if err := s.Open(u.Unit); err != nil {
+		return err
+	}
+	if l.own == nil {
+		l.own = make(map[int32]*groups)
+	}
+	clear(l.own)
+	for i := range u.Recs {
+		if r := &u.Recs[i]; entries.Inlined(r) && is(r, u) {
+			if err := l.body(u, int32(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// body adds the controls of a body.
+func (l *learner) body(u *entries.Unit, rec int32) error {
+	root := u.Recs[rec].Root
+	g, known := l.own[root]
+	if !known {
+		k, err := functionOf(u, rec)
+		if err != nil {
+			return err
+		}
+		g = l.of(k)
+		l.own[root] = g
+	}
+	if g == nil {
+		return nil
+	}
+	if ok, err := u.Read(rec, &l.spot); err != nil || !ok {
+		return err
+	}
+	ok, err := l.seen.read(&l.spot)
+	if ok {
+		g.add(&l.seen)
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+// Package witness finds parameters of inlined bodies that debug information has lost and an instruction of the body names: it accesses what a pointer points
+// to, or passes the pointer on.
+//
+// Body.Value asks the body at a spot for one. An instruction speaks only by its controls: other bodies of the function, whose parameters debug information
+// knows, of which as many as package claim asks for have to agree. Controls are those of an image, and are kept with its index.
+package witness
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Body is what the instructions of the body at a spot do. The zero value is ready to use, by one goroutine; its memory can be reused for the next spot.
+type Body struct {
+	seen observed
+	done bool // seen is of the spot
+	any  bool // there is a witness
+}
+
+// Forget prepares for another spot.
+func (b *Body) Forget() { b.done = false }
+
+// observed observes the body at the spot, once. ok is false if no witness can speak.
+func (b *Body) observed(c *Controls, s *entries.Spot, facts *Facts) (ok bool, err error) {
+	if b.done {
+		return b.any, nil
+	}
+	b.done, b.any = true, false
+	b.seen.facts, b.seen.reader = facts, c.reader
+	k, err := facts.function(s.U, s.Rec)
+	if err != nil {
+		return false, err
+	}
+	about, known := c.learnedOf(k)
+	if known && about == nil {
+		return false, nil
+	}
+	b.seen.about = about
+	b.seen.hands = about == nil || about.anyInner
+	b.any, err = b.seen.read(s)
+	return b.any, err
+}
+
+// Value returns the value of a parameter that the debug information has lost and an instruction of the body says: it accesses what a
+// pointer points to, or passes it on. The controls say which instruction does, and at which distance. witness is "" if none does.
+func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Builder, x *entries.Var) (l loc.Location, witness string, err error) {
+	a := s.U.Img.Arch()
+	if a.WordSize != 8 {
+		return l, "", nil
+	}
+	if ok, err := b.observed(c, s, facts); !ok || err != nil {
+		return l, "", err
+	}
+	write := writer{build, s.U.Img.File}
+	o := &b.seen
+	name, err := x.Text()
+	if err != nil {
+		return l, "", err
+	}
+	i := slices.IndexFunc(o.params, func(p parameter) bool { return p.name == name })
+	if i < 0 {
+		return l, "", nil
+	}
+	if len(o.handed) > 0 {
+		if l, witness, err = c.handedOn(s, o, i, write); witness != "" || err != nil {
+			return l, witness, err
+		}
+	}
+	if !o.params[i].pointer {
+		return l, "", nil
+	}
+	var e *loc.Expr
+	known := func(w *body.Witness, distance uint64) (ok bool) {
+		if w.Target {
+			e = write.Addr(w.Value.Const)
+			return distance == 0
+		}
+		e, ok = write.expression(o.straight.Trace, o.straight.Trace.Plus(w.Value, body.Fixed(-distance), 1))
+		return ok
+	}
+	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
+		return l, "", nil
+	}
+	g, err := c.groupsAt(s, o)
+	if g == nil || err != nil {
+		return l, "", err
+	}
+	n, controls, distance := g.says(o, i, known)
+	if n < 0 {
+		if with := o.withHanded(g); with != nil {
+			n, controls, distance = g.says(with, i, known)
+		}
+	}
+	if n < 0 {
+		return l, "", nil
+	}
+	w := &o.straight.Found[n]
+	if w.Call {
+		if says, err := saysOfCall(s.U, w); !says || err != nil {
+			return l, "", err
+		}
+	}
+	l = write.Value(e)
+	if l.Rule = rule.Operand; w.Call {
+		l.Rule = rule.Call
+	}
+	code, err := s.U.Img.Code.Bytes(w.Addr, uint64(w.Size))
+	what := "it accesses what is here"
+	switch {
+	case w.Target:
+		what = "it calls it"
+	case w.Call:
+		what = "it passes it in " + a.RegisterName(uint64(w.Register))
+	}
+	if distance != 0 {
+		what += fmt.Sprintf(", %+d bytes", distance)
+	}
+	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
+}
+
+// groupsAt returns the groups of the function at a spot, or nil if none of them speaks.
+func (c *Controls) groupsAt(s *entries.Spot, o *observed) (*groups, error) {
+	function, err := o.facts.function(s.U, s.Rec)
+	if err != nil {
+		return nil, err
+	}
+	return c.groupsOf(function)
+}
+
+// handedOn returns a lost parameter's value that is known of a parameter of an inner body.
+func (c *Controls) handedOn(s *entries.Spot, o *observed, parameter int, write writer) (l loc.Location, witness string, err error) {
+	g, err := c.groupsAt(s, o)
+	if g == nil || err != nil {
+		return l, "", err
+	}
+	n, controls := g.handsOn(o, parameter)
+	if n < 0 {
+		return l, "", nil
+	}
+	h := &o.handed[n]
+	e, ok := write.expression(o.straight.Trace, h.of.value)
+	if h.of.form != pointer && h.of.value.IsConstant() {
+		e, ok = write.Const(h.of.value.Const), true
+	}
+	if !ok {
+		return l, "", nil
+	}
+	l = write.Value(e)
+	l.Rule = rule.Call
+	inner, err := functionOf(s.U, h.rec)
+	return l, fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.name, h.name, controls), err
+}
