@@ -34,7 +34,7 @@ type Function struct {
 	Leaves func(addr uint64, in *insn.Insn) bool
 	// Torn reports whether nothing of the function's stack frame is left at an address: an
 	// indirect jump there calls another function. With had, the function has a frame elsewhere:
-	// otherwise the jump may also be one through a table. It may be nil.
+	// otherwise the jump may also be one through a table, or to a label. It may be nil.
 	Torn func(addr uint64, had bool) bool
 	// Indirect reports whether a jump to an address is one to a register. It may be nil.
 	Indirect func(addr uint64) bool
@@ -308,22 +308,8 @@ func (w *follower) tables() {
 	var left []uint64
 	for _, at := range jumps {
 		p := w.part(at)
-		code := jumptable.Code{Code: p.Code}
-		for off, k := range p.kinds {
-			if k == 0 {
-				continue
-			}
-			code.Starts = append(code.Starts, uint32(off))
-			if kind := Kind(k - 1); kind == Halt || kind == Last {
-				code.Ends = append(code.Ends, uint32(off))
-			}
-		}
-		for _, e := range w.led {
-			if w.part(e.from) == p && w.part(e.to) == p {
-				code.Led = append(code.Led, jumptable.Edge{From: uint32(e.from - p.Addr), To: uint32(e.to - p.Addr)})
-			}
-		}
-		targets, ok := jumptable.Targets(w.f.Arch, &code, uint32(at-p.Addr), w.f.Read)
+		code := w.known(p)
+		targets, ok := jumptable.Targets(w.f.Arch, code, uint32(at-p.Addr), w.f.Read)
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
 		}
@@ -341,7 +327,7 @@ func (w *follower) tables() {
 		switch {
 		case found:
 			w.jumps = append(w.jumps, at) // what was found may lead there
-		case w.f.Torn != nil && w.f.Torn(at, true):
+		case w.f.Torn != nil && (w.f.Torn(at, true) || w.f.Torn(at, false) && w.elsewhere(at)):
 			p := w.part(at)
 			k := &p.kinds[at-p.Addr]
 			*k = 1 + uint8(leaving(Kind(*k-1) == Branch))
@@ -352,6 +338,47 @@ func (w *follower) tables() {
 	if found && len(w.todo) == 0 {
 		w.tables()
 	}
+}
+
+// known returns what is known of a part.
+func (w *follower) known(p *part) *jumptable.Code {
+	code := &jumptable.Code{Code: p.Code}
+	for off, k := range p.kinds {
+		if k == 0 {
+			continue
+		}
+		code.Starts = append(code.Starts, uint32(off))
+		if kind := Kind(k - 1); kind == Halt || kind == Last {
+			code.Ends = append(code.Ends, uint32(off))
+		}
+	}
+	for _, e := range w.led {
+		if w.part(e.from) == p && w.part(e.to) == p {
+			code.Led = append(code.Led, jumptable.Edge{From: uint32(e.from - p.Addr), To: uint32(e.to - p.Addr)})
+		}
+	}
+	return code
+}
+
+// elsewhere reports whether an indirect jump is one to another function, as a call of a virtual function is at the end of one without a frame: it reads no table, and
+// there is nothing in the function that is not reached in other ways, as the cases of a switch and the labels of a computed goto are not.
+func (w *follower) elsewhere(at uint64) bool {
+	for i := range w.parts {
+		p := &w.parts[i]
+		for off := 0; off < len(p.Bytes); {
+			if p.kinds[off] != 0 {
+				off += int(p.sizes[off])
+				continue
+			}
+			in, ok := w.f.Arch.Next(p.Bytes[off:])
+			if !ok || !in.Nop && !in.Trap {
+				return false
+			}
+			off += in.Size
+		}
+	}
+	p := w.part(at)
+	return jumptable.Pointer(w.f.Arch, w.known(p), uint32(at-p.Addr))
 }
 
 // blocks makes the graph of what was followed.

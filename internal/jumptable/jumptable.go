@@ -71,6 +71,32 @@ func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) 
 	return targets, true
 }
 
+// Pointer reports whether an indirect jump leads where a pointer does, which a register has from before, or which is in memory at a fixed distance from what a
+// register or other memory has: it reads no entry of a table.
+func Pointer(a *insn.Arch, code *Code, at uint32) bool {
+	last, found := slices.BinarySearch(code.Starts, at)
+	if !found || int(at) >= len(code.Bytes) {
+		return false
+	}
+	s := tableSearch{arch: a, code: code.Code, blocks: blocksOf(a, code), jump: int32(last)}
+	t := a.Begin()
+	var goal symbolic.Value
+	s.run(t, s.blockOf(int32(last)), true, &goal)
+	single := func(v symbolic.Value) bool {
+		return v.Terms[0].Symbol != 0 && v.Terms[0].Scale == 1 && v.Terms[1].Symbol == 0
+	}
+	if !single(goal) || goal.Const != 0 {
+		return false
+	}
+	switch id := goal.Terms[0].Symbol; t.Symbols[id].Kind {
+	case symbolic.InputRegister:
+		return true
+	case symbolic.Loaded:
+		return single(t.Symbols[id].Of)
+	}
+	return false
+}
+
 // tableSearch is the search for one jump's table.
 type tableSearch struct {
 	blocks

@@ -48,8 +48,8 @@ var (
 	// bytes since 5.16, and 8 before.
 	Faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, []int{12, 8}, true, isFault}
 	// replaced has code with alternatives: struct alt_instr in arch/*/include/asm/alternative.h.
-	// On x86 it has had 14 bytes since 6.3, 12 since 5.13, and 13 before.
-	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13}, []int{12, 14, 13}, true, isReplaced}
+	// On x86 it has had 14 bytes since 6.3, 12 since 5.13, and 13 before; on s390x it has 11 in 6.1, where both lengths are one.
+	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13, 11}, []int{12, 14, 13}, true, isReplaced}
 	// paravirt has calls through pv_ops: struct paravirt_patch_site in
 	// arch/x86/include/asm/paravirt_types.h, until Linux 6.7.
 	paravirt = &Form{"__parainstructions", "__parainstructions_end", []int{16}, []int{8}, false, nil}

@@ -1,18 +1,21 @@
 package ktable
 
 // alternative is code that the kernel may replace when it boots: struct alt_instr, in which the
-// lengths are the last bytes, in x86's 13 bytes before a length of padding.
+// lengths are the last bytes, in x86's 13 bytes before a length of padding, and in s390x's 11 are one.
 type alternative struct {
 	at, with   uint64 // addresses
 	size, used uint64 // bytes there; on arm64, none means that a function of the kernel writes it
 }
 
 func alternativeOf(e entry) alternative {
-	lengths := len(e.d) - 2
-	if len(e.d) == 13 {
-		lengths--
+	size, used := len(e.d)-2, len(e.d)-1
+	switch len(e.d) {
+	case 13:
+		size, used = size-1, used-1
+	case 11:
+		size = used
 	}
-	return alternative{e.near(0), e.near(4), uint64(e.d[lengths]), uint64(e.d[lengths+1])}
+	return alternative{e.near(0), e.near(4), uint64(e.d[size]), uint64(e.d[used])}
 }
 
 // isReplaced accepts what apply_alternatives in arch/x86/kernel/alternative.c does: a replacement

@@ -31,6 +31,7 @@ func TestSizes(t *testing.T) {
 		{name: "bugs of 12 bytes", form: Bugs, table: cat(near(0, 1), dwarftest.LE32(0), 9, 0, 1, 0, near(12, 3), dwarftest.LE32(0), 1, 0, 0, 0), warns: []uint64{lo + 1}},
 		{name: "bugs of 16 bytes", form: Bugs, table: cat(near(0, 1), dwarftest.LE32(0), dwarftest.LE32(0), 9, 0, 1, 0, near(16, 3), dwarftest.LE32(0), dwarftest.LE32(0), 1, 0, 0, 0), warns: []uint64{lo + 1}},
 		{name: "bugs of 8 bytes", form: Bugs, table: cat(near(0, 1), 0, 0, 0, 0, near(8, 3), 1, 0, 0, 0), warns: []uint64{lo + 3}},
+		{name: "alternatives of 11 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5), edges: []Edge{{lo, lo + 5}}},
 		{name: "alternatives of 12 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5, 0), edges: []Edge{{lo, lo + 5}}},
 		{name: "alternatives of 13 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5, 0, 0), edges: []Edge{{lo, lo + 5}}},
 		{name: "alternatives of 14 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 0, 0, 5, 0), edges: []Edge{{lo, lo + 5}}},
