@@ -193,10 +193,10 @@ func (w *Writer) valuesOf(v *Values) (out wrote, err error) {
 		}
 		w.list = append(w.list, n)
 	}
-	if out.frame, err = w.value(&v.Frame); err != nil {
+	if out.frame, err = w.value(v.Frame); err != nil {
 		return out, err
 	}
-	if out.result, err = w.value(&v.Result); err != nil {
+	if out.result, err = w.value(v.Result); err != nil {
 		return out, err
 	}
 	w.key = w.key[:0]
