@@ -538,26 +538,29 @@ func (a *answeredSite) params(s *Site) ([]*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	role := RoleParameter
-	if a.Evidence == answers.ByNote {
-		role = RoleGiven // a number, or an address of anything
-	}
 	out := make([]*Variable, len(values))
 	for i := range values {
-		out[i] = s.valueOf(&values[i], role)
+		out[i] = s.valueOf(&values[i], a.role())
 	}
 	return out, nil
 }
 
-// lookup knows parameters alone.
+// role is that of what is passed to the site.
+func (a *answeredSite) role() Role {
+	if a.Evidence == answers.ByNote {
+		return RoleGiven // a number, or an address of anything
+	}
+	return RoleParameter
+}
+
 func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
-	params, err := a.params(s)
+	values, err := a.Values.Params(s.asked())
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range params {
-		if v.Name == name {
-			return v, nil
+	for i := range values {
+		if values[i].Name == name {
+			return s.valueOf(&values[i], a.role()), nil
 		}
 	}
 	if at, err := a.described(); err != nil || at != nil {

@@ -81,7 +81,7 @@ func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err e
 	*out = packfile.Site{
 		Function: f, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
 		AfterPrologue: s.AfterPrologue, LocalEntry: s.LocalEntry, CallFile: s.CallFile, CallLine: s.CallLine,
-		Callers: out.Callers[:0], Values: packfile.Values{Params: out.Values.Params[:0]}, Ways: packfile.Ways{In: out.Ways.In[:0], Out: out.Ways.Out[:0]},
+		Callers: out.Callers[:0], Values: packfile.Values{Params: out.Values.Params[:0], Frame: out.Values.Frame, Result: out.Values.Result}, Ways: packfile.Ways{In: out.Ways.In[:0], Out: out.Ways.Out[:0]},
 	}
 	if f.Qualified, err = s.QualifiedName(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err e
 		}
 		if ok {
 			out.Prologue = s.Addr - first.Addr
-			if out.Values.Result, err = r.result(first); err != nil {
+			if *out.Values.Result, err = r.result(first); err != nil {
 				return err
 			}
 		}
@@ -154,10 +154,13 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function, out *packfile.Va
 	if err != nil {
 		return err
 	}
-	if out.Frame, err = r.value(frame); err != nil {
+	if out.Frame == nil {
+		out.Frame, out.Result = new(packfile.Value), new(packfile.Value)
+	}
+	if *out.Frame, err = r.value(frame); err != nil {
 		return err
 	}
-	out.Result, err = r.result(s)
+	*out.Result, err = r.result(s)
 	return err
 }
 
@@ -336,7 +339,7 @@ func (r *reader) instruction(addr uint64, s *dwarfloc.Site) (packfile.Before, er
 
 // sameValues reports whether values are where others are.
 func sameValues(a, b *packfile.Values) bool {
-	return slices.EqualFunc(a.Params, b.Params, sameValue) && sameValue(a.Frame, b.Frame) && sameValue(a.Result, b.Result)
+	return slices.EqualFunc(a.Params, b.Params, sameValue) && sameValue(*a.Frame, *b.Frame) && sameValue(*a.Result, *b.Result)
 }
 
 func sameValue(a, b packfile.Value) bool {

@@ -139,7 +139,9 @@ func eachType(s *packfile.Site, f func(*packfile.TypeID)) {
 	s.Function = &fun
 	values := func(v *packfile.Values) {
 		v.Params = append(make([]packfile.Value, 0), v.Params...)
-		for _, x := range append([]*packfile.Value{&v.Frame, &v.Result}, pointers(v.Params)...) {
+		frame, result := *v.Frame, *v.Result
+		v.Frame, v.Result = &frame, &result
+		for _, x := range append([]*packfile.Value{v.Frame, v.Result}, pointers(v.Params)...) {
 			if x.Own {
 				f(&x.Type)
 			}

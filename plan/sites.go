@@ -95,7 +95,7 @@ func (p *Plan) beforeLoops() error {
 	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Way.Again }) {
 		return nil
 	}
-	var out []Site
+	out := make([]Site, 0, len(p.Sites))
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		vars, memory := fetchedAt(s)

@@ -245,7 +245,7 @@ func (p packValues) Result(here Place) (Value, error) {
 	if values == nil {
 		values = &p.x.Values
 	}
-	return p.value(&values.Result)
+	return p.value(values.Result)
 }
 
 // Frame returns $frame.
@@ -257,7 +257,7 @@ func (p packValues) Frame(here Place) (Value, error) {
 	}
 	switch {
 	case values != nil:
-		return p.value(&values.Frame)
+		return p.value(values.Frame)
 	case here.Entry && here.Addr == start:
 		return entryFrame(p.t.arch), nil
 	}

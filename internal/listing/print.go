@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -65,11 +66,17 @@ func Text(ctx context.Context, w io.Writer, img *dwarfloc.Image, def *probe.Defi
 	causes, methods := make(map[attachable.Cause]int), make(map[attachable.Method]int)
 	var instances []instanceText
 	out := flushed{w: w}
+	var rooms sync.Pool // of buffers: several goroutines print sites
 	v := plan.Visitor[textSite]{
 		Site: func(p *plan.Plan, site *plan.Site) (textSite, error) {
 			sum.add(site)
-			var b bytes.Buffer
-			err := o.printSite(&b, p, site)
+			b, ok := rooms.Get().(*bytes.Buffer)
+			if !ok {
+				b = new(bytes.Buffer)
+			}
+			defer rooms.Put(b)
+			b.Reset()
+			err := o.printSite(b, p, site)
 			return textSite{bytes.Clone(b.Bytes()), o.Predict.At(site)}, err
 		},
 		Size: func(t textSite) int { return len(t.text) },

@@ -68,8 +68,8 @@ type Caller struct {
 // Values is where the values of a function are at one place.
 type Values struct {
 	Params []Value // by index of Function.Params; one that the place does not have is Absent
-	Frame  Value   // $frame
-	Result Value   // $retval; with a type of its own
+	Frame  *Value  // $frame; nobody may change what a file returns, which many places share
+	Result *Value  // $retval; with a type of its own
 }
 
 // Value is dwarfloc.Variable without its name and declared type.

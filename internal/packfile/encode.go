@@ -9,22 +9,65 @@ import (
 
 // fun is a function while a pack is made.
 type fun struct {
-	Function
+	*Function
 	base    *fun // another one that is the same function, with the parameters that most sites have; or nil
 	id      int
 	given   bool // id is set
 	root    bool // the id is that of a block's root
 	edges   []edge
-	edgeOf  map[edge]int // nil if there are none
+	edgeOf  map[edge]int // nil if there are few
 	parent  *fun         // one that it is inlined into, or nil
 	parents bool         // there are others
-	blocks  []int        // in which it has nodes
+	blocks  []int32      // in which it has nodes
 	result  int          // the most frequent one, by rank
-	results map[int]int
+	results []counted
 	rooted  int  // blocks of which it is the root
 	derived bool // its blocks follow from those of what it is in
 	sig     []int
 	sigKey  string
+}
+
+// counted is a result by its rank, and how many nodes have it. Nearly all functions have one.
+type counted struct{ rank, nodes int32 }
+
+// count notes a node's result.
+func (f *fun) count(rank int32) {
+	i := slices.IndexFunc(f.results, func(c counted) bool { return c.rank == rank })
+	if i < 0 {
+		i = len(f.results)
+		f.results = append(f.results, counted{rank: rank})
+	}
+	f.results[i].nodes++
+}
+
+// fewEdges are so few that they are looked through.
+const fewEdges = 8
+
+// edge returns the number of a call, or -1.
+func (f *fun) edge(x edge) int {
+	if f.edgeOf == nil {
+		return slices.Index(f.edges, x)
+	}
+	if at, known := f.edgeOf[x]; known {
+		return at
+	}
+	return -1
+}
+
+// add adds a call, and returns its number.
+func (f *fun) add(x edge) int {
+	at := len(f.edges)
+	f.edges = append(f.edges, x)
+	switch {
+	case f.edgeOf != nil:
+		f.edgeOf[x] = at
+	case len(f.edges) > fewEdges:
+		f.edgeOf = make(map[edge]int)
+		for i, e := range f.edges {
+			f.edgeOf[e] = i
+		}
+	}
+	return at
 }
 
 // edge is a call that was inlined: of what, and in which line of the caller.
@@ -165,7 +208,7 @@ func (e *encoder) blocks() error {
 		whole := whole{key, string(params)}
 		x := known[whole]
 		if x == nil {
-			x = &fun{Function: *f}
+			x = &fun{Function: f}
 			known[whole] = x
 			if b := bases[key]; b != nil {
 				x.base = b
@@ -182,12 +225,13 @@ func (e *encoder) blocks() error {
 	found := make(map[twin]*fun)          // of what function returns
 	looks := make([]int, len(w.funs.all)) // numbers, from 1, of what functions look like but for their parameters
 	lookIDs := make(map[look]int)
-	var room []node // of a block whose size is not known yet
+	var room []node               // of a block whose size is not known yet
+	ofs := make(map[int][]uint64) // of a block, numbers of functions that look the same
 	for i := 0; i < len(w.sites); {
 		b := block{room[:0]}
 		in := w.sites[i].in
-		var stack []int32             // nodes around the next one
-		ofs := make(map[int][]uint64) // numbers of functions that look the same
+		var stack []int32 // nodes around the next one
+		clear(ofs)
 		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
 			s := &w.sites[i]
 			f := w.funs.all[s.fun]
@@ -237,8 +281,8 @@ func (e *encoder) blocks() error {
 		b := &e.blockList[i]
 		for j := range b.nodes {
 			n := &b.nodes[j]
-			if l := n.f.blocks; len(l) == 0 || l[len(l)-1] != i {
-				n.f.blocks = append(l, i)
+			if l := n.f.blocks; len(l) == 0 || l[len(l)-1] != int32(i) {
+				n.f.blocks = append(l, int32(i))
 			}
 			if n.parent < 0 {
 				n.f.rooted++
@@ -246,14 +290,9 @@ func (e *encoder) blocks() error {
 			}
 			p := b.nodes[n.parent].f
 			x := edge{n.f, n.line}
-			at, known := p.edgeOf[x]
-			if !known {
-				at = len(p.edges)
-				if p.edgeOf == nil {
-					p.edgeOf = make(map[edge]int)
-				}
-				p.edgeOf[x] = at
-				p.edges = append(p.edges, x)
+			at := p.edge(x)
+			if at < 0 {
+				at = p.add(x)
 				n.f.parents = n.f.parents || n.f.parent != nil && n.f.parent != p
 				n.f.parent = p
 			}
@@ -421,14 +460,12 @@ func (e *encoder) rankAll() error {
 	e.frameRank, e.resultRank = inverse(e.frames), inverse(e.results)
 	each(func(n *node) {
 		n.frame, n.result = int32(e.frameRank[int(n.frame)]), int32(e.resultRank[int(n.result)])
-		if n.f.results == nil {
-			n.f.results = make(map[int]int)
-		}
-		n.f.results[int(n.result)]++
+		n.f.count(n.result)
 	})
 	for _, f := range e.funs {
-		if l := byCount(f.results); len(l) > 0 {
-			f.result = l[0]
+		if len(f.results) > 0 {
+			most := slices.MinFunc(f.results, func(a, b counted) int { return cmp.Or(cmp.Compare(b.nodes, a.nodes), cmp.Compare(a.rank, b.rank)) })
+			f.result = int(most.rank)
 		}
 	}
 	return nil

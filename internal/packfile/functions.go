@@ -24,11 +24,17 @@ type function struct {
 	params    atomic.Int32 // how many it has; -1: that was not looked up
 }
 
-// functionGroup is a group of records of functions.
+// functionGroup is a group of records of functions. Those that are asked for are kept: of kmalloc, which is inlined into 1,600 functions of a
+// kernel, a question needs three of a group.
 type functionGroup struct {
-	r   groupReader
-	all [groupSize]function
+	r     groupReader // at its begin
+	named int         // functions that have been named before
+	asked atomic.Int32
+	all   [groupSize]atomic.Pointer[function]
 }
+
+// fewAsked is how many functions of a group are looked for alone. With the next one all are kept.
+const fewAsked = 4
 
 // functions are the groups that were read. Several goroutines may use them.
 type functions struct {
@@ -49,73 +55,107 @@ func (s *session) function(id int) (*function, error) {
 	place := &s.functions.groups[id/groupSize]
 	g := place.Load()
 	if g == nil {
-		var err error
-		if g, err = s.readFunctions(id / groupSize); err != nil {
+		r, named, err := s.f.group(partFunctions, id/groupSize)
+		if err != nil {
 			return nil, err
 		}
+		g = &functionGroup{r: r, named: named}
 		if place.CompareAndSwap(nil, g) {
 			s.functions.count.Add(1)
 		} else {
 			g = place.Load()
 		}
 	}
-	return &g.all[id%groupSize], nil
-}
-
-func (s *session) readFunctions(n int) (*functionGroup, error) {
-	r, named, err := s.f.group(partFunctions, n)
-	if err != nil {
+	slot := &g.all[id%groupSize]
+	if x := slot.Load(); x != nil {
+		return x, nil
+	}
+	if err := s.readFunctions(g, id); err != nil {
 		return nil, err
 	}
-	g := &functionGroup{r: r}
-	file, line := uint32(noText), 0
-	for i := range g.all[:r.n] {
-		x := &g.all[i]
-		x.g, x.id, x.qualified, x.sig, x.posting = g, int32(n*groupSize+i), noText, -1, -1
-		x.base = x.id
-		x.params.Store(-1)
-		flags := r.U8()
-		if flags&funQualified != 0 {
-			x.qualified = r.text()
+	return slot.Load(), nil
+}
+
+// readFunctions keeps the record of a function of a group, or all of them. Whether that fails depends on the records up to the function's
+// alone, and so not on what else was asked for.
+func (s *session) readFunctions(g *functionGroup, id int) error {
+	wanted := id % groupSize
+	last, all := wanted, (*[groupSize]function)(nil)
+	if g.asked.Add(1) > fewAsked {
+		last, all = g.r.n-1, new([groupSize]function)
+	}
+	x := functionReader{groupReader: g.r, g: g, named: g.named, file: noText}
+	var passed function
+	for i := range last + 1 {
+		to := &passed
+		switch {
+		case all != nil:
+			to = &all[i]
+		case i == last:
+			to = new(function)
 		}
-		if flags&funFile != 0 {
-			file = r.text()
-		}
-		line += int(r.int())
-		if x.file, x.line = file, int32(line); int(x.line) != line {
-			r.Fail()
-		}
-		if flags&funSig != 0 {
-			x.sig = int32(r.index(s.f.parts[partSigs].N))
-		} else {
-			x.list = int32(r.P)
-			count := r.count(1)
-			x.params.Store(int32(count))
-			r.pass(count)
-		}
-		x.result = int32(r.index(math.MaxInt32))
-		if flags&funVariant != 0 {
-			x.base = int32(r.index(s.f.funs))
-		}
-		if flags&funPosting != 0 {
-			x.posting = int32(r.P)
-			r.pass(r.count(1))
-		}
-		if flags&funEdges != 0 {
-			x.calls, x.named = int32(r.P), int32(named)
-			for range r.count(1) {
-				if r.ULEB()&1 != 0 {
-					named++
-				} else {
-					r.ULEB()
-				}
+		if x.read(int32(id-wanted+i), to); x.Bad {
+			if i > wanted {
+				break
 			}
+			return x.check()
 		}
-		if r.Bad {
-			return nil, r.check()
+		if to != &passed {
+			g.all[i].CompareAndSwap(nil, to)
 		}
 	}
-	return g, nil
+	return nil
+}
+
+// functionReader reads the records of a group, one after the other.
+type functionReader struct {
+	groupReader
+	g     *functionGroup
+	file  uint32 // of the function before
+	line  int
+	named int
+}
+
+func (r *functionReader) read(id int32, x *function) {
+	*x = function{g: r.g, id: id, qualified: noText, sig: -1, posting: -1, base: id}
+	x.params.Store(-1)
+	flags := r.U8()
+	if flags&funQualified != 0 {
+		x.qualified = r.text()
+	}
+	if flags&funFile != 0 {
+		r.file = r.text()
+	}
+	r.line += int(r.int())
+	if x.file, x.line = r.file, int32(r.line); int(x.line) != r.line {
+		r.Fail()
+	}
+	if flags&funSig != 0 {
+		x.sig = int32(r.index(r.f.parts[partSigs].N))
+	} else {
+		x.list = int32(r.P)
+		count := r.count(1)
+		x.params.Store(int32(count))
+		r.pass(count)
+	}
+	x.result = int32(r.index(math.MaxInt32))
+	if flags&funVariant != 0 {
+		x.base = int32(r.index(r.f.funs))
+	}
+	if flags&funPosting != 0 {
+		x.posting = int32(r.P)
+		r.pass(r.count(1))
+	}
+	if flags&funEdges != 0 {
+		x.calls, x.named = int32(r.P), int32(r.named)
+		for range r.count(1) {
+			if r.ULEB()&1 != 0 {
+				r.named++
+			} else {
+				r.ULEB()
+			}
+		}
+	}
 }
 
 // reader returns a reader of the group that a function is in.

@@ -99,7 +99,7 @@ func (m *materializer) frameAndResult(v *Values, frame, result int) error {
 	if err != nil {
 		return err
 	}
-	v.Frame, v.Result = *f, *r
+	v.Frame, v.Result = f, r
 	return nil
 }
 

@@ -263,7 +263,7 @@ func (e *encoder) functions() []byte {
 		}
 		if !f.derived {
 			b = binary.AppendUvarint(b, uint64(len(f.blocks)))
-			prev := 0
+			prev := int32(0)
 			for _, x := range f.blocks {
 				b = binary.AppendUvarint(b, uint64(x-prev))
 				prev = x

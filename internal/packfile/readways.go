@@ -130,10 +130,17 @@ func (r *groupReader) wayList(at uint64, keep bool) (out []readWay) {
 	return out
 }
 
-// pass passes over numbers.
+// pass passes over numbers: each ends with the byte whose highest bit is not set.
 func (r *groupReader) pass(n int) {
-	for ; n > 0 && !r.Bad; n-- {
-		r.ULEB()
+	for i := r.P; n > 0; i++ {
+		if i >= len(r.D) {
+			r.Fail()
+			return
+		}
+		if r.D[i] < 0x80 {
+			n--
+			r.P = i + 1
+		}
 	}
 }
 

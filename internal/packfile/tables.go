@@ -176,8 +176,8 @@ func (f *File) session() (*session, error) {
 }
 
 // maxKept is how many times groupSize texts and values a session that is put back may have, and maxKeptFunctions how many groups of
-// functions may be kept from one question to the next, which are some 1.1 KB each: those of kmalloc, which is inlined into 1,600 functions
-// of a kernel, are 2,200.
+// functions may be kept from one question to the next, which are up to 1.3 KB each: those of kmalloc, which is inlined into 1,600 functions
+// of a kernel, are 2,200, and have 0.4 KB.
 const maxKept, maxKeptFunctions = 1024, 2560
 
 func (s *session) end() {

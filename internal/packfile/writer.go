@@ -19,6 +19,7 @@ type Writer struct {
 	sites []written
 
 	strings interned[string] // all texts
+	recent  [1 << 10]int32   // see text
 	funs    interned[*Function]
 	values  interned[*Value]
 	tuples  interned[[]int32] // values of parameters
@@ -148,16 +149,27 @@ func (s *Site) selfOnly() bool {
 	return y.Addr == s.Addr && y.View == s.View && y.Probe == s.Addr && !y.Again && len(y.Before) == 0 && y.Symbol == s.Symbol && y.Offset == s.Offset
 }
 
+// text returns the number of a text. A site asks for some ten, most of which the sites before it have: recent has their numbers, from 1, and
+// a look there takes less than one into a map of all.
 func (w *Writer) text(s string) int32 {
 	x := &w.strings
-	if id, known := x.ids[s]; known {
-		return id
+	n := len(s)
+	if n > 0 {
+		n = 31*n + int(s[0]) + int(s[n/2])<<2 + int(s[n-1])<<5
 	}
-	if x.ids == nil {
-		x.ids = map[string]int32{}
+	last := &w.recent[n%len(w.recent)]
+	if *last > 0 && x.all[*last-1] == s {
+		return *last - 1
 	}
-	id := int32(len(x.all))
-	x.ids[s], x.all = id, append(x.all, s) // one string for both
+	id, known := x.ids[s]
+	if !known {
+		if x.ids == nil {
+			x.ids = map[string]int32{}
+		}
+		id = int32(len(x.all))
+		x.ids[s], x.all = id, append(x.all, s) // one string for both
+	}
+	*last = id + 1
 	return id
 }
 
@@ -193,10 +205,10 @@ func (w *Writer) valuesOf(v *Values) (out wrote, err error) {
 		}
 		w.list = append(w.list, n)
 	}
-	if out.frame, err = w.value(&v.Frame); err != nil {
+	if out.frame, err = w.value(v.Frame); err != nil {
 		return out, err
 	}
-	if out.result, err = w.value(&v.Result); err != nil {
+	if out.result, err = w.value(v.Result); err != nil {
 		return out, err
 	}
 	w.key = w.key[:0]

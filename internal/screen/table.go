@@ -42,6 +42,9 @@ func (t *Table) Print(w io.Writer) error {
 	if t.Width > 0 {
 		t.fit()
 	}
+	if len(t.rows) == 1 { // as most sites have: there is nothing to align
+		return t.printOne(w)
+	}
 	out := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
 	for _, row := range t.rows {
 		terminal.Fprintf(out, "%s", t.Indent)
@@ -55,6 +58,33 @@ func (t *Table) Print(w io.Writer) error {
 	}
 	t.rows = nil
 	return out.Flush()
+}
+
+// printOne is Print for one row.
+func (t *Table) printOne(w io.Writer) error {
+	out := remembering{w: w}
+	terminal.Fprintf(&out, "%s", t.Indent)
+	between := ""
+	for _, c := range t.rows[0] {
+		terminal.Fprintf(&out, "%s%s", between, c)
+		between = strings.Repeat(" ", gap)
+	}
+	terminal.Fprintf(&out, "\n")
+	t.rows = nil
+	return out.err
+}
+
+// remembering writes until there is an error.
+type remembering struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembering) Write(b []byte) (n int, err error) {
+	if r.err == nil {
+		_, r.err = r.w.Write(b)
+	}
+	return len(b), r.err
 }
 
 // fit shortens cells until every row fits.

@@ -10,8 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages are zstd frames (RFC 8878) without a checksum of their own, or as they are if that is not shorter. So a page that has
-// all of its bytes is not compressed, and is used where it is.
+// Pages are zstd frames (RFC 8878) without a checksum of their own, or as they are if that does not save a quarter of them. So a page that
+// has all of its bytes is not compressed, and is used where it is: that takes neither time nor memory. Those of functions and calls, of
+// which a question about a few hundred sites reads nearly all, are so in kernels: they save 23 % of themselves.
 
 // packers has encoders. One takes 34 MB, and is forgotten when nothing has been written for a while.
 var packers = sync.Pool{New: func() any {
@@ -33,7 +34,7 @@ var unpacker = sync.OnceValue(func() *zstd.Decoder {
 })
 
 func compress(e *zstd.Encoder, page []byte) []byte {
-	if c := e.EncodeAll(page, nil); len(c) < len(page) {
+	if c := e.EncodeAll(page, nil); len(c) <= len(page)*3/4 {
 		return c
 	}
 	return page

@@ -118,13 +118,13 @@ func FuzzSection(f *testing.F) {
 	})
 }
 
-// TestInPlace: a page that is not compressed is used where it is.
+// TestInPlace: a page that is not compressed, because that saves less than a quarter, is used where it is.
 func TestInPlace(t *testing.T) {
 	k := kinds()[0]
 	r := rand.New(rand.NewPCG(3, 4))
 	noise := make([]byte, sealed.PageSize)
 	for i := range noise {
-		noise[i] = byte(r.Uint32())
+		noise[i] = byte(r.Uint32()) & 0x7f // it saves an eighth
 	}
 	d := k.Assemble(nil, []sealed.Data{{Bytes: noise}, {}, {}})
 	f, err := k.Open(d, "p")

@@ -61,15 +61,16 @@ func Fprintf(w io.Writer, format string, args ...any) {
 	if false {
 		_ = fmt.Sprintf(format, args...) // "go vet" checks formats of functions that do this
 	}
+	character := strings.Contains(format, "c") // as which alone a number can be unsafe
 	safe := make([]any, len(args))
 	for i, a := range args {
-		safe[i] = argument(a)
+		safe[i] = argument(a, character)
 	}
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// argument returns an argument that is printed without what a terminal obeys.
-func argument(a any) any {
+// argument returns an argument that is printed without what a terminal obeys. character says that a number may be printed as one.
+func argument(a any, character bool) any {
 	switch a := a.(type) {
 	case string:
 		if plain(a) {
@@ -78,6 +79,9 @@ func argument(a any) any {
 	case Styled:
 		return a.rendered()
 	case bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64:
+		if !character {
+			return a
+		}
 		return numeric{a}
 	}
 	return shown{a}
