@@ -161,7 +161,7 @@ func TestVersion(t *testing.T) {
 	d := section(t, "basic-gcc12-O2-dwarf5.elf")
 	d[8]++
 	packfile.Reseal(d)
-	if _, err := packfile.Open(d, "p"); err == nil || !strings.Contains(err.Error(), "version 5 of the format, and this program reads version 4") {
+	if _, err := packfile.Open(d, "p"); err == nil || !strings.Contains(err.Error(), "version 6 of the format, and this program reads version 5") {
 		t.Error(err)
 	}
 }
