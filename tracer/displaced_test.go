@@ -9,12 +9,57 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// displaced are programs in which a compiler leaves parts of a body where no run begins. Each had more hits than runs.
+// displaced are programs in which a compiler leaves parts of a body where no run begins, or none that a statement shows. Each had more hits than runs, or fewer.
 var displaced = []struct {
 	name, source, function string
 	runs                   int
 	compilers              []string // each with options
 }{
+	// GCC threads jumps past tests whose result is known, into the body behind its first statement. Two of the runs had no hit.
+	{"a path past the first test of a body", `
+static unsigned char table[260];
+static volatile int sink;
+static int tok;
+static const int *at;
+static inline int space(int t, int *before)
+{
+	if (t < 256 && (table[t + 1] & 1)) {
+		if (*before)
+			return 1;
+		*before = 1;
+	} else
+		*before = 0;
+	return 0;
+}
+__attribute__((noipa)) static void next(void) { tok = *at++; }
+__attribute__((noipa)) static void put(int t) { sink += t; }
+__attribute__((noipa)) int argument(int other)
+{
+	int level = 0, before = 0;
+	while (level > 0 || (tok != ')' && (tok != ',' || other))) {
+		if (tok == -1 || tok == 0)
+			break;
+		if (tok == '(')
+			level++;
+		else if (tok == ')')
+			level--;
+		if (tok == 10)
+			tok = ' ';
+		if (!space(tok, &before))
+			put(tok);
+		next();
+	}
+	return level;
+}
+int main(void)
+{
+	static const int list[] = {'(', 'a', ' ', ' ', 300, 10, ')', '(', 'b', ' ', '(', ' ', ')', ',', ')', 10, 'c', ')'};
+	table[' ' + 1] = 1;
+	at = list;
+	next();
+	return argument(1);
+}
+`, "space", 17, []string{"gcc-11 -O2", "gcc-12 -O1", "gcc-12 -O2", "gcc-12 -O3"}},
 	// The last statement stands at the end of the caller's loop, at the lowest address of the body, behind another body.
 	{"last statement", `
 #include <stdio.h>

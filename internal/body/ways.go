@@ -108,7 +108,11 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	twins := c.twinsOf(i)
 	b := &c.bodies[i]
 	own := func(n int32) bool { return b.has(c.owner[n]) }
-	runs := c.solver.Solve(c.statements(i, twins), own)
+	marks := c.statements(i, twins)
+	runs := c.solver.Solve(marks, own)
+	if more := c.withThreaded(i, &runs, marks); len(more) > len(marks) {
+		runs = c.solver.Solve(more, own)
+	}
 	if len(runs.In) == 0 && twins != nil && !runs.Joined {
 		runs = c.solver.Solve(c.statements(i, nil), own)
 	}
