@@ -126,12 +126,17 @@ func (x *engine) writes(code []byte) (w Writes, ok bool) {
 	return w, true
 }
 
-func (x *engine) updates(code []byte) Registers {
+// plain returns the operation of the first instruction in code, if that goes on at the next one and is known, and else nil.
+func (x *engine) plain(code []byte) *operation {
 	in, ok := x.next(code)
 	if !ok || !in.plain() {
-		return 0
+		return nil
 	}
-	op := x.of(code[:in.Size])
+	return x.of(code[:in.Size])
+}
+
+func (x *engine) updates(code []byte) Registers {
+	op := x.plain(code)
 	if op == nil {
 		return 0
 	}
@@ -157,11 +162,7 @@ func (x *engine) updates(code []byte) Registers {
 }
 
 func (x *engine) chooses(code []byte, register uint64) bool {
-	in, ok := x.next(code)
-	if !ok || !in.plain() {
-		return false
-	}
-	op := x.of(code[:in.Size])
+	op := x.plain(code)
 	if op == nil {
 		return false
 	}

@@ -3,11 +3,7 @@ package insn
 // spills reports whether the first instruction in code writes no memory but at an offset from the stack pointer: as where a compiler has no
 // register left for a value.
 func (x *engine) spills(code []byte) bool {
-	in, ok := x.next(code)
-	if !ok || !in.plain() {
-		return false
-	}
-	op := x.of(code[:in.Size])
+	op := x.plain(code)
 	if op == nil {
 		return false
 	}
