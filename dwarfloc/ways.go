@@ -175,15 +175,12 @@ func (s *Site) again() *Site {
 // amd64, R16, R17 on arm64: the register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
 func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 	u, rec := &s.u.Body, s.spot.Rec
-	switch {
-	case body.IsPart(s.Symbol):
-		within, err = u.Continues(rec, s.Addr, s.Symbol)
-		return s.again(), within, err
-	case !u.IsGo():
-		if again, err := u.BeginsAgain(rec, s.Addr); err != nil || !again {
+	if part := body.IsPart(s.Symbol); part || !u.IsGo() {
+		w, err := s.beginsAs(part)
+		if err != nil || len(w.In) == 0 {
 			return s, false, err
 		}
-		return s.again(), false, nil
+		return s.again(), w.Within, nil
 	}
 	c, err := u.Code(rec)
 	if err != nil {
@@ -194,6 +191,29 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 		return s, false, nil
 	}
 	return s.elsewhere(after, s.View, entries.Place{Addr: s.Addr, View: s.View}), false, nil
+}
+
+// beginsAs returns the way into a function that is also reached while it runs, if there is one: at its entry. It is Within if no run begins there. Both are
+// kept as the ways into bodies are.
+func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
+	u, rec := &s.u.Body, s.spot.Rec
+	if !part && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
+		return w, nil
+	}
+	again := part
+	if part {
+		w.Within, err = u.Continues(rec, s.Addr, s.Symbol)
+	} else {
+		again, err = u.BeginsAgain(rec, s.Addr)
+	}
+	if err != nil {
+		return w, err
+	}
+	if again {
+		w.In = []body.Way{{Addr: s.Addr, Probe: s.Addr, Again: true}}
+	}
+	s.u.keepWays(rec, &w)
+	return w, nil
 }
 
 // waysIn is inside.WaysIn.

@@ -46,23 +46,23 @@ func (c *Code) JumpsOut() (o Out, err error) {
 }
 
 // BeginsAgain reports whether the function, while it runs, may come back to its first instruction, at a link-time address: the head of a loop,
-// which a call of itself at its end may have become. Most functions begin with what no loop does, and their code is not read.
+// which a call of itself at its end may have become. It may if MayRepeat says so of the instruction: most functions begin with what no loop does.
 func (u *Unit) BeginsAgain(rec int32, entry uint64) (bool, error) {
-	if !mayRepeat(u.Image.File, entry) {
-		return false, nil
+	if from, err := u.leadsTo(insn.For(u.Image.Instructions()), rec, entry); err != nil || len(from) == 0 {
+		return false, err
 	}
-	c, err := u.Code(rec)
+	c, err := u.InstructionsIn(new(Code), rec)
 	return err == nil && c.leadsTo(entry), err
 }
 
 // BeginsAgainAlone is BeginsAgain of a function that Alone follows.
 func BeginsAgainAlone(f *image.File, parts []dw.Range, entry uint64) bool {
-	return mayRepeat(f, entry) && Alone(f, parts).leadsTo(entry)
+	return MayRepeat(f, entry) && Alone(f, parts).leadsTo(entry)
 }
 
-// mayRepeat reports whether a loop may begin with the instruction at a function's entry: that is no call, neither a mark of where jumps may lead
+// MayRepeat reports whether a loop may begin with the instruction at a function's entry: that is no call, neither a mark of where jumps may lead
 // nor room for what is patched in, and does not change the stack pointer.
-func mayRepeat(f *image.File, entry uint64) bool {
+func MayRepeat(f *image.File, entry uint64) bool {
 	arch := insn.For(f.Instructions())
 	if arch == nil {
 		return false
