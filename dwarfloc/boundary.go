@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/boundary"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 )
 
@@ -57,7 +57,7 @@ func (img dwarfImage) checkOwn(sites []*Site, out []error) error {
 	return img.guard(func() (err error) {
 		// Sites that are asked about one after the other are often of one function.
 		u := sites[order[0]].u
-		var f body.Boundaries
+		var f boundary.Code
 		if last := u.checked.Swap(nil); last != nil {
 			f = *last
 		}
@@ -65,7 +65,7 @@ func (img dwarfImage) checkOwn(sites []*Site, out []error) error {
 		for _, i := range order {
 			s := sites[i]
 			if !f.Has(s.Addr) {
-				if f, err = s.u.Body.Boundaries(s.spot.Rec, s.Addr, s.Symbol); err != nil {
+				if f, err = boundary.Of(&s.u.Body, s.spot.Rec, s.Addr, s.Symbol); err != nil {
 					return err
 				}
 			}
@@ -78,7 +78,7 @@ func (img dwarfImage) checkOwn(sites []*Site, out []error) error {
 }
 
 // checkBoundary says whether an instruction begins at a site.
-func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
+func (s *Site) checkBoundary(f *boundary.Code) (problem, err error) {
 	img := s.u.img
 	code, why, err := f.Harm(img.r.Code, s.Addr)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 		return nil, err
 	}
 	switch kind {
-	case body.BoundaryInside:
+	case boundary.Inside:
 		place := func(addr uint64) string {
 			if begin := s.Addr - s.Offset; s.Symbol != "" && addr >= begin {
 				at := Site{Symbol: s.Symbol, Offset: addr - begin}
@@ -107,7 +107,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 			return fmt.Sprintf("%#x", addr)
 		}
 		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", img.Path(), refusals.ErrMidInstruction, s.Addr, place(before), place(after)), nil
-	case body.BoundaryUnknown:
+	case boundary.Unknown:
 		return s.strange(before, f.Hi)
 	}
 	return nil, nil

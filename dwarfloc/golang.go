@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/boundary"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -28,7 +29,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 		return nil, err
 	}
 	for _, r := range ranges {
-		f, err := s.u.Body.Boundaries(s.spot.Rec, r.Lo, s.Symbol)
+		f, err := boundary.Of(&s.u.Body, s.spot.Rec, r.Lo, s.Symbol)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/boundary"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
@@ -342,7 +343,7 @@ type unit struct {
 	img *Image
 
 	chain   atomic.Pointer[chain]           // the last one that was read
-	checked atomic.Pointer[body.Boundaries] // the last one of checkInstructions that nobody uses now
+	checked atomic.Pointer[boundary.Code] // the last one of checkInstructions that nobody uses now
 	kept    keptWays
 }
 

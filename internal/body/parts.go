@@ -57,7 +57,7 @@ func (u *Unit) Continues(part int32, entry uint64, symbol string) (bool, error) 
 
 // leadsTo returns where a function calls, or jumps to, an address.
 func (u *Unit) leadsTo(arch *insn.Arch, rec int32, to uint64) (from []uint64, err error) {
-	ranges, err := u.outermostRanges(rec)
+	ranges, err := u.OutermostRanges(rec)
 	if err != nil {
 		return nil, err
 	}

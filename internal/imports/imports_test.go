@@ -30,6 +30,8 @@ var never = map[string][]string{
 	"internal/image": {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
 	"types":          {ebpf, module + "internal/image", module + "probe", module + "dwarfloc"},
 	"internal/body":  {ebpf, module + "types", module + "probe", module + "dwarfloc"},
+	// Code without variables.
+	"internal/boundary": {ebpf, module + "types", module + "probe", module + "internal/entries", module + "dwarfloc"},
 	// What resolves variables knows no site, and what it resolves them from does not evaluate; of code, arithmetic asks an interface.
 	"internal/arithmetic": {ebpf, module + "internal/body", module + "internal/entries", module + "dwarfloc"},
 	"internal/entries":    {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc", module + "internal/resolve"},

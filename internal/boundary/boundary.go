@@ -1,49 +1,47 @@
-package body
+// Package boundary says whether an instruction begins at an address, as far as the code of its function is known, and what a probe there would change.
+package boundary
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
-	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
-// Boundaries are the instructions around an address, as far as they are known: those of its function from Lo to Hi,
+// Code are the instructions around an address, as far as they are known: those of its function from Lo to Hi,
 // link-time addresses.
-type Boundaries struct {
+type Code struct {
 	Lo, Hi  uint64
 	Why     string // nothing is known of them, or ""
 	enters  bool   // the function begins at Lo: it is not a part that the rest of it jumps to
-	u       *Unit
+	u       *body.Unit
 	rec     int32
 	below   string // see belowStack
 	looked  bool   // it is known
 	reading *flow.Reading
 }
 
-// Boundary says whether an instruction begins at an address.
-type Boundary uint8
+// Kind says whether an instruction begins at an address.
+type Kind uint8
 
 const (
-	// BoundaryBegins is where an instruction begins.
-	BoundaryBegins Boundary = iota
-	// BoundaryInside is inside an instruction.
-	BoundaryInside
-	// BoundaryUnknown is behind code that does not decode.
-	BoundaryUnknown
+	// Begins is where an instruction begins.
+	Begins Kind = iota
+	// Inside is inside an instruction.
+	Inside
+	// Unknown is behind code that does not decode.
+	Unknown
 )
 
-// Decodes reports whether the image's instructions are decoded.
-func (img *Image) Decodes() bool { return insn.For(img.Instructions()) != nil }
-
-// Boundaries reads the part of the code of a record's function that holds an address. It begins where the function
+// Of reads the part of the code of a record's function that holds an address. It begins where the function
 // does, or another of its ranges, or its symbol, for which there is a name: a function that leaves room for ftrace
 // begins after its symbol (-fpatchable-function-entry).
-func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, err error) {
-	ranges, err := u.outermostRanges(rec)
+func Of(u *body.Unit, rec int32, addr uint64, symbol string) (b Code, err error) {
+	ranges, err := u.OutermostRanges(rec)
 	if err != nil {
 		return b, err
 	}
@@ -59,58 +57,45 @@ func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, 
 	}
 	sec := img.SectionAt(addr)
 	if sec == nil || b.Lo < sec.Addr || addr < b.Lo || addr >= b.Hi {
-		return Boundaries{Why: "where its function begins is not known"}, nil
+		return Code{Why: "where its function begins is not known"}, nil
 	}
 	b.Hi = min(b.Hi, sec.Addr+sec.Size)
 	code, err := img.Bytes(b.Lo, b.Hi-b.Lo)
 	if err != nil {
 		// A file with debug information only, or one that is cut short.
-		return Boundaries{Why: "the file does not have the function's code"}, nil
+		return Code{Why: "the file does not have the function's code"}, nil
 	}
 	b.u, b.rec, b.reading = u, rec, flow.Read(insn.For(img.Instructions()), code)
 	b.reading.From(0)
 	return b, nil
 }
 
-// outermostRanges returns the code of the out-of-line function that contains a record's.
-func (u *Unit) outermostRanges(rec int32) ([]dw.Range, error) {
-	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
-	if err != nil {
-		return nil, err
-	}
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return nil, err
-	}
-	return u.Extent(&pcs)
-}
-
 // Has reports whether the boundaries are those around an address.
-func (b *Boundaries) Has(addr uint64) bool { return b.Hi != 0 && addr >= b.Lo && addr < b.Hi }
+func (b *Code) Has(addr uint64) bool { return b.Hi != 0 && addr >= b.Lo && addr < b.Hi }
 
 // At says whether an instruction begins at an address. before and after are the link-time addresses of the instruction that
 // holds it and of the next one, or before is that of what does not decode.
-func (b *Boundaries) At(addr uint64) (kind Boundary, before, after uint64, err error) {
+func (b *Code) At(addr uint64) (kind Kind, before, after uint64, err error) {
 	at := int(addr - b.Lo)
 	if !b.reading.Known(at) {
 		if err := b.followRows(addr); err != nil {
-			return BoundaryUnknown, 0, 0, err
+			return Unknown, 0, 0, err
 		}
 	}
 	is, from, to := b.reading.At(at)
 	before, after = b.Lo+uint64(from), b.Lo+uint64(to)
 	switch is {
 	case flow.Inside:
-		return BoundaryInside, before, after, nil
+		return Inside, before, after, nil
 	case flow.Unknown:
-		return BoundaryUnknown, before, after, nil
+		return Unknown, before, after, nil
 	}
-	return BoundaryBegins, before, after, nil
+	return Begins, before, after, nil
 }
 
 // followRows follows the code from rows of the line table before an address, which are at
 // instructions: they lead into code that only indirect jumps reach.
-func (b *Boundaries) followRows(before uint64) error {
+func (b *Code) followRows(before uint64) error {
 	rows, err := b.u.Rows()
 	if err != nil {
 		return err
@@ -126,7 +111,7 @@ func (b *Boundaries) followRows(before uint64) error {
 
 // Returns returns the addresses of the instructions that return, from Lo to Hi. known is false if not all of them are, and
 // strange is then where the code does not decode.
-func (b *Boundaries) Returns() (at []uint64, strange uint64, known bool, err error) {
+func (b *Code) Returns() (at []uint64, strange uint64, known bool, err error) {
 	if err := b.followRows(b.Hi); err != nil {
 		return nil, 0, false, err
 	}
@@ -140,23 +125,9 @@ func (b *Boundaries) Returns() (at []uint64, strange uint64, known bool, err err
 	return at, 0, true, nil
 }
 
-// longest is the size in bytes of the longest instruction, and one more.
-const longest = 16
-
-// Instruction returns the bytes of the instruction at an address, and some after it; nil if the file has none there.
-func (img *Image) Instruction(addr uint64) ([]byte, error) { return instruction(img.File, addr) }
-
-func instruction(f *image.File, addr uint64) ([]byte, error) {
-	sec := f.SectionAt(addr)
-	if sec == nil {
-		return nil, nil
-	}
-	return f.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
-}
-
 // Harm says why a uprobe, or in a kernel a kprobe, at an address would change what the program computes, and the bytes of the instruction there. why is ""
 // if it would not, or if that is not known: a file with debug information only has no code.
-func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err error) {
+func (b *Code) Harm(img *body.Image, addr uint64) (code []byte, why string, err error) {
 	rules := probed.For(img.Instructions())
 	if rules == nil {
 		return nil, "", nil
@@ -193,7 +164,7 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 }
 
 // belowStack says what may be below the stack pointer in the function, in any of its ranges, that must not change; "" for nothing.
-func (b *Boundaries) belowStack(rules *probed.Rules) (what string, err error) {
+func (b *Code) belowStack(rules *probed.Rules) (what string, err error) {
 	if b.looked {
 		return b.below, nil
 	}
@@ -202,7 +173,7 @@ func (b *Boundaries) belowStack(rules *probed.Rules) (what string, err error) {
 		b.below = "the function may keep variables: its code is not known"
 		return b.below, nil
 	}
-	ranges, err := b.u.outermostRanges(b.rec)
+	ranges, err := b.u.OutermostRanges(b.rec)
 	if err != nil {
 		return b.below, err
 	}
@@ -225,13 +196,3 @@ func (b *Boundaries) belowStack(rules *probed.Rules) (what string, err error) {
 	return "", nil
 }
 
-// Keeps reports whether an instruction, which code begins with, leaves what reads has, wherever it leads.
-func Keeps(architecture string, code []byte, reads Reads) bool {
-	arch := insn.For(architecture)
-	if arch == nil {
-		return false
-	}
-	in, ok := arch.Next(code)
-	w, known := arch.Writes(code)
-	return ok && (in.Branches || in.Nop) || known && !w.Touches(reads)
-}
