@@ -342,7 +342,7 @@ type unit struct {
 	*entries.Unit
 	img *Image
 
-	chain   atomic.Pointer[chain]           // the last one that was read
+	chain   atomic.Pointer[chain]         // the last one that was read
 	checked atomic.Pointer[boundary.Code] // the last one of checkInstructions that nobody uses now
 	kept    keptWays
 }
