@@ -195,4 +195,3 @@ func (b *Code) belowStack(rules *probed.Rules) (what string, err error) {
 	b.below = ""
 	return "", nil
 }
-
