@@ -48,7 +48,7 @@ func (c *Code) JumpsOut() (o Out, err error) {
 // BeginsAgain reports whether the function, while it runs, may come back to its first instruction, at a link-time address: the head of a loop,
 // which a call of itself at its end may have become. It may if MayRepeat says so of the instruction: most functions begin with what no loop does.
 func (u *Unit) BeginsAgain(rec int32, entry uint64) (bool, error) {
-	if from, err := u.leadsTo(insn.For(u.Image.Instructions()), rec, entry); err != nil || len(from) == 0 {
+	if from, err := u.sourcesOf(insn.For(u.Image.Instructions()), rec, entry); err != nil || len(from) == 0 {
 		return false, err
 	}
 	c, err := u.InstructionsIn(new(Code), rec)

@@ -30,7 +30,7 @@ func (u *Unit) Continues(part int32, entry uint64, symbol string) (bool, error) 
 		if u.Recs[i].Flags&(index.Inlined|index.HasPC) != index.HasPC {
 			continue
 		}
-		from, err := u.leadsTo(arch, rec, entry)
+		from, err := u.sourcesOf(arch, rec, entry)
 		if err != nil {
 			return false, err
 		}
@@ -55,27 +55,24 @@ func (u *Unit) Continues(part int32, entry uint64, symbol string) (bool, error) 
 	return found, nil
 }
 
-// leadsTo returns where a function calls, or jumps to, an address.
-func (u *Unit) leadsTo(arch *insn.Arch, rec int32, to uint64) (from []uint64, err error) {
+// sourcesOf returns where a function calls, or jumps to, an address. It goes on behind what is no instruction.
+func (u *Unit) sourcesOf(arch *insn.Arch, rec int32, to uint64) (from []uint64, err error) {
 	ranges, err := u.OutermostRanges(rec)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range ranges {
-		code, err := u.Image.Bytes(r.Lo, r.Hi-r.Lo)
-		if err != nil {
-			return nil, nil // a file with debug information only
-		}
-		for at := 0; at < len(code); {
-			in, ok := arch.Next(code[at:])
-			if !ok {
-				at += arch.Stride()
-				continue
+		for whole := false; !whole && r.Lo < r.Hi; r.Lo += uint64(arch.Stride()) {
+			whole, err = u.Image.each(r, func(at uint64, in insn.Insn, _ []byte) bool {
+				if in.Target != 0 && at+uint64(in.Target) == to {
+					from = append(from, at)
+				}
+				r.Lo = at + uint64(in.Size)
+				return true
+			})
+			if err != nil {
+				return nil, nil //nolint:nilerr // a file with debug information only
 			}
-			if addr := r.Lo + uint64(at); in.Target != 0 && addr+uint64(in.Target) == to {
-				from = append(from, addr)
-			}
-			at += in.Size
 		}
 	}
 	return from, nil
