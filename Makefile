@@ -64,7 +64,7 @@ test: ## Run what needs no download but Go modules: units, goldens, fixtures, fu
 test-all: deps vmlinux sources ## Install what all tests need, and run what make test leaves out: kernels, compilers, emulated machines; and the race detector
 	@scripts/stage "race detector" $(GO) test -race -timeout 20m $(call first,$(shell $(GO) list $(CONCURRENT)))
 	@scripts/stage "tests, every distinct prologue of whole kernels" env PROVE_SEED=$$(date +%s) $(GO) test -timeout 25m $(call first,$(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES))))
-	@scripts/stage "tests that the race detector leaves out" $(GO) test -timeout 10m -run 'TestNotStoredKernel|TestPassing|TestAfterwards|TestBTFAgrees|TestWitnesses' ./dwarfloc
+	@scripts/stage "tests that the race detector leaves out" $(GO) test -timeout 10m -run 'TestNotStoredKernel|TestPassing|TestAfterwards|TestBTFAgrees|TestWitnesses|TestStoredAfter' ./dwarfloc
 	@scripts/stage "time and memory of questions" $(MAKE) gate VMLINUX="$$(scripts/fetch-vmlinux.sh)"
 	@scripts/stage "probes in a live kernel that an emulator runs" $(GO) test -timeout 20m -count=1 -v ./internal/proof/guest
 

@@ -40,8 +40,8 @@ func (u *unit) holders(places []entries.Place, visit func(i int, h *holder)) err
 	declarations := make(map[int32]holder)
 	for i := range u.Recs {
 		r := &u.Recs[i]
-		if r.Parent >= 0 {
-			depth[i] = depth[r.Parent]
+		if r.Parent >= 0 && entries.Inlined(r) {
+			depth[i] = depth[r.Parent] // the code of one that is declared in another's text is not in that one's
 		}
 		if depth[i] < 0 || r.Flags&index.HasPC == 0 {
 			continue // a record without an address may enclose one that has it

@@ -90,6 +90,45 @@ func TestNotStoredKernel(t *testing.T) {
 	}
 }
 
+// TestStoredAfter: in a function with calls too, what no instruction has stored in a slot of the frame is no value yet. In Debian's 6.1 the
+// instruction at the probe, or the next one, stores it first.
+func TestStoredAfter(t *testing.T) {
+	raced.OneGoroutine(t)
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	img, err := dwarfloc.Open(testenv.Vmlinux(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	for _, tt := range []struct{ function, caller, parameter string }{
+		{"make_bpfptr", "btf_new_fd", "is_kernel"},
+		{"rol32", "__find_acq_core", "word"},
+	} {
+		sites, err := img.Sites(t.Context(), dwarfloc.Name(tt.function))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, s := range sites {
+			if !strings.HasPrefix(s.SymbolOffset(), tt.caller+"+") {
+				continue
+			}
+			params, err := s.Params()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range params {
+				found = found || v.Name == tt.parameter && v.Loc.Doubt == reasons.Contradictory
+			}
+		}
+		if !found {
+			t.Errorf("%s of %s in %s is sure", tt.parameter, tt.function, tt.caller)
+		}
+	}
+}
+
 // byConvention reports whether the calling convention gives a parameter's location, and a
 // register.
 func byConvention(v *dwarfloc.Variable) bool {

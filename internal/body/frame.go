@@ -196,14 +196,14 @@ func (c *Code) framed() *frame {
 	for work := []int32{entry}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		t.Restart()
 		block := &c.graph.Blocks[b]
+		s := c.addresses(t, &f.bases[b])
 		for n := block.First; n < block.Last; n++ {
-			c.arch.Follow(t, c.graph.Bytes(n), c.graph.Insns[n].Addr)
+			s.follow(n)
 		}
 		var out [followed]distance
 		for r := range out {
-			out[r] = fromEntry(&f.bases[b], t.Regs[r])
+			out[r] = s.distance(t.Regs[r])
 		}
 		for _, to := range block.Succs {
 			in, changed := &f.bases[to], !seen[to]
@@ -231,33 +231,33 @@ func (c *Code) framed() *frame {
 
 // accessesOf notes what the instructions of a block do with the frame. It returns false if one is not known.
 func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
-	t.Restart()
-	in, block := &f.bases[b], &c.graph.Blocks[b]
+	s, block := c.addresses(t, &f.bases[b]), &c.graph.Blocks[b]
 	sp, fp := uint64(c.u.Image.Arch().SP), c.arch.Slots.Frame
 	for n := block.First; n < block.Last; n++ {
 		code, addr := c.graph.Bytes(n), c.graph.Insns[n].Addr
+		next, _ := c.arch.Next(code)
 		w, ok := c.arch.Writes(code)
-		if !ok && c.graph.Insns[n].Kind == flow.Plain {
+		if !ok && !next.Call && c.graph.Insns[n].Kind == flow.Plain {
 			return false
 		}
 		if touch, ok := c.arch.Touches(t, code, addr); ok && touch.Writes {
-			if d := fromEntry(in, touch.At); d.known {
+			if d := s.distance(touch.At); d.known {
 				f.stores = append(f.stores, store{insn: n, off: d.bytes, size: touch.Size})
-			} else if mayBeFramed(in, touch.At) {
+			} else if s.mayBe(touch.At) {
 				f.stores = append(f.stores, store{insn: n, anywhere: true})
 			}
 		}
-		c.arch.Follow(t, code, addr)
-		if next, _ := c.arch.Next(code); next.Call {
+		s.follow(n)
+		if next.Call {
 			continue // what it leaves is none of these
 		}
 		for r := uint64(0); r < followed; r++ {
 			if r == sp || r == fp || !w.Registers.Has(r) {
 				continue
 			}
-			if d := fromEntry(in, t.Regs[r]); d.known {
+			if d := s.distance(t.Regs[r]); d.known {
 				f.takes = append(f.takes, store{insn: n, off: d.bytes})
-			} else if mayBeFramed(in, t.Regs[r]) {
+			} else if s.mayBe(t.Regs[r]) {
 				f.stores = append(f.stores, store{insn: n, anywhere: true})
 			}
 		}
@@ -265,22 +265,53 @@ func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
 	return true
 }
 
-// fromEntry returns the distance of a number, in terms of what registers held where a block begins.
-func fromEntry(in *[followed]distance, v symbolic.Value) (d distance) {
-	x := v.Terms[0]
-	if x.Scale != 1 || v.Terms[1].Symbol != 0 || x.Symbol < 1 || x.Symbol > followed {
-		return distance{}
+// addresses tells in a block which numbers are addresses in the frame.
+type addresses struct {
+	c       *Code
+	t       *symbolic.Trace
+	in      *[followed]distance // what registers held where the block begins
+	aligned int32               // the stack pointer's number where lower bits of it were cleared in the block, or 0
+}
+
+// belowAligned is what stands for the distance of a stack pointer whose lower bits were cleared: how far it moved is not known, but what is below it is in
+// nothing that was there before.
+const belowAligned = -1 << 40
+
+func (c *Code) addresses(t *symbolic.Trace, in *[followed]distance) addresses {
+	t.Restart()
+	return addresses{c: c, t: t, in: in}
+}
+
+// follow follows the block's next instruction.
+func (a *addresses) follow(n int32) {
+	code := a.c.graph.Bytes(n)
+	a.c.arch.Follow(a.t, code, a.c.graph.Insns[n].Addr)
+	if sp := a.c.u.Image.Arch().SP; a.c.arch.Aligns(code, uint64(sp)) {
+		a.aligned = a.t.Regs[sp].Single()
 	}
-	if d = in[x.Symbol-1]; d.known {
+}
+
+// distance returns the distance of a number.
+func (a *addresses) distance(v symbolic.Value) (d distance) {
+	x := v.Terms[0]
+	switch {
+	case x.Scale != 1 || v.Terms[1].Symbol != 0 || x.Symbol < 1:
+		return distance{}
+	case x.Symbol <= followed:
+		d = a.in[x.Symbol-1]
+	case x.Symbol == a.aligned:
+		d = distance{belowAligned, true}
+	}
+	if d.known {
 		d.bytes += int64(v.Const)
 	}
 	return d
 }
 
-// mayBeFramed reports whether a number is one of the frame's addresses plus another number.
-func mayBeFramed(in *[followed]distance, v symbolic.Value) bool {
+// mayBe reports whether a number is one of the frame's addresses plus another number.
+func (a *addresses) mayBe(v symbolic.Value) bool {
 	return v.Terms[1].Symbol != 0 && slices.ContainsFunc(v.Terms[:], func(x symbolic.Term) bool {
-		return x.Symbol >= 1 && x.Symbol <= followed && in[x.Symbol-1].known
+		return x.Symbol >= 1 && (x.Symbol == a.aligned || x.Symbol <= followed && a.in[x.Symbol-1].known)
 	})
 }
 
@@ -291,9 +322,9 @@ func (c *Code) distanceAt(site int32, register uint64) distance {
 		return distance{}
 	}
 	b := c.graph.Block(site)
-	t := c.arch.Begin()
+	s := c.addresses(c.arch.Begin(), &f.bases[b])
 	for n := c.graph.Blocks[b].First; n < site; n++ {
-		c.arch.Follow(t, c.graph.Bytes(n), c.graph.Insns[n].Addr)
+		s.follow(n)
 	}
-	return fromEntry(&f.bases[b], t.Regs[register])
+	return s.distance(s.t.Regs[register])
 }

@@ -175,6 +175,16 @@ func (x *engine) chooses(code []byte, register uint64) bool {
 	return op.does.flags == firstToo || slices.ContainsFunc(of[1:], is)
 }
 
+func (x *engine) aligns(code []byte, register uint64) bool {
+	op := x.plain(code)
+	if op == nil {
+		return false
+	}
+	defer x.done(op)
+	of := op.args()
+	return op.does.verb == masks && len(of) >= 2 && of[0].kind == registerOperand && of[0].reg >= 0 && uint64(of[0].reg) == register && of[len(of)-1].kind == numberOperand && of[len(of)-1].n < 0
+}
+
 // shape is a number of what an instruction is called, the kinds of its operands, and how much memory it is about.
 func (x *engine) shape(code []byte) uint64 {
 	in, ok := x.next(code)

@@ -149,6 +149,9 @@ func (ev *Evaluator) bodyEnd() (ranges []dw.Range, end uint64, err error) {
 // stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
 // stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
 func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
+	if ev.spot.Kind == entries.Line && l.Kind == loc.KindMemory {
+		return ev.unset(l, t)
+	}
 	if ev.spot.Kind != entries.Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
 		return false, nil
 	}
@@ -190,6 +193,25 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 	}
 	const around = 1 << 12 // the object may be a member
 	return ev.lacks(slotAt(few[:0], l.Expr, to.Size), to, 0, around, part)
+}
+
+// unset reports whether a variable at a line is in the frame, where no instruction stores any of it before: a store that nobody reads is gone, or the source has none.
+func (ev *Evaluator) unset(l *loc.Location, t *types.Type) (bool, error) {
+	size, err := t.ByteSize()
+	if err != nil || !ev.frameAddress(l.Expr) {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var few [1]body.Slot
+	m := slotAt(few[:0], l.Expr, size)
+	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
+		return false, nil
+	}
+	c, err := ev.instructionsOf(ev.spot)
+	if err != nil {
+		return false, err
+	}
+	parts, ok := c.Stale(ev.spot.At.Addr, m[0].Base, m[0].Off, size, 0)
+	return ok && len(parts) == 1 && parts[0] == [2]int64{0, size}, nil
 }
 
 // pointedTo returns what a pointer leads to, without typedefs and qualifiers, and whether it is const. What a reference refers to is
