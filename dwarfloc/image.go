@@ -84,7 +84,7 @@ type Options struct {
 	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
 	// left out the types that are there.
 	KernelTypes func() ([]byte, error)
-	// Recover names the rules by which values are looked for that the debug information has lost: "caller", "table", "operand" and
+	// Recover names the rules by which values are looked for that the debug information has lost: "caller", "moved", "table", "operand" and
 	// "call" (see [loc.Rule]). nil means all of them, and an empty list that is not nil none.
 	Recover []string
 	// MaxUnpacked bounds how many bytes compressed sections, and a file that is compressed as a

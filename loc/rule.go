@@ -27,6 +27,7 @@ import (
 //   - operand: it has lost it, and an instruction of the body accesses what it points to
 //   - call: it has lost it, and the body passes it to a function
 //   - abi-symbol: there is only a symbol, and the calling convention says where a function gets its words
+//   - moved: the debug information names a value that the function was called with, and the function's instructions have moved it there
 //   - note: the note of a statically defined probe says the place
 type Rule uint8
 
@@ -50,6 +51,7 @@ var ruleText = [...]struct{ name, text string }{
 	{"call", "what the body passes to a function, or calls"},
 	{"abi-symbol", "the place that the calling convention says for a word, of a function of which only the symbol is known"},
 	{"note", "the place that the note of a statically defined probe says"},
+	{"moved", "where the function's instructions have moved what it was called with"},
 }
 
 // String returns the rule's short, stable name.

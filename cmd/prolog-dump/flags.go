@@ -36,7 +36,7 @@ var (
 	waysNames       = []string{"all", "entry"}
 	missingNames    = []string{"flag", "skip", "fail"}
 	doubtNames      = []string{"missing", "mark", "keep"}
-	recoverNames    = []string{"all", "none", "caller", "table", "operand", "call"}
+	recoverNames    = []string{"all", "none", "caller", "moved", "table", "operand", "call"}
 	ifMissingNames  = []string{"drop", "pass"}
 	conventionNames = []string{"auto", "registers", "record"}
 )

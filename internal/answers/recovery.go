@@ -8,7 +8,7 @@ import (
 
 // Unrecovered returns the reason why there is no value where one could be recovered by a rule that is left out.
 func Unrecovered(r loc.Rule) loc.Reason {
-	if r == rule.Caller {
+	if r == rule.Caller || r == rule.Moved {
 		return loc.Reason{Code: reasons.EntryValueOnly}
 	}
 	return loc.Reason{Code: reasons.OptimizedOut}

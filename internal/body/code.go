@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/held"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -42,8 +43,7 @@ type Code struct {
 	anyMerged     bool                     // one of the bodies
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
 	begins        map[int32][]int32        // see beginsOf
-	made          []origins                // see origins; nil before
-	passes        []passage                // see passed
+	held          *held.Registers          // see Held
 	stored        map[Slot]int64           // see StoredNarrow
 	frame         *frame                   // see framed
 	frameRead     bool
@@ -51,8 +51,7 @@ type Code struct {
 		Changes
 		read bool
 	}
-	bits  [2][][followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
-	owner []int32              // for each instruction of the graph: index in bodies of the innermost body that has it
+	owner []int32 // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
 // body is the function itself or one inlined instance.
@@ -69,6 +68,14 @@ type body struct {
 	text   text
 	call   callPlace
 	merged bool // it, or a body around it, is what a compiler merged of several instances
+}
+
+// Held returns what the function's registers hold, or nil if its code is not known.
+func (c *Code) Held() *held.Registers {
+	if c.held == nil && c.graph != nil {
+		c.held = held.Of(c.graph, c.arch)
+	}
+	return c.held
 }
 
 // Astray reports whether the code was followed, but for a jump that leads to where it is not known.

@@ -11,6 +11,9 @@ import (
 // What a function's code has stored in its frame. Compilers remove stores that nobody reads, and move others behind what does not need them: an
 // object whose address the code gives to nobody then lacks members that its source has set.
 
+// followed is how many registers are followed, by their DWARF numbers.
+const followed = 32
+
 // frame is what the code does with its frame: offsets are from the stack pointer where the function begins.
 type frame struct {
 	bases  [][followed]distance // where blocks begin

@@ -89,6 +89,9 @@ func (a *Arch) State() *symbolic.State { return symbolic.NewState(a.Begin(), a.F
 // Begin returns what a processor holds where a path begins.
 func (a *Arch) Begin() *symbolic.Trace { return symbolic.New(a.frame, a.bits) }
 
+// Bits returns the size of a register.
+func (a *Arch) Bits() uint8 { return a.bits }
+
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch {
 	if made := all[arch]; made != nil {

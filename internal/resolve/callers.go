@@ -48,11 +48,47 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 	if place == nil {
 		return nil, lost, nil
 	}
+	if size == 0 {
+		if v, err := ev.heldStill(place); v != nil || err != nil {
+			return v, loc.Reason{}, err
+		}
+	}
 	v, r, err := ev.passedBy(wanted{place: string(place), data: size > 0}, lost)
 	if v != nil && size > 0 && size < ev.Arch.WordSize {
 		v = ev.Extend(v, size, false) // what a call passes may have more bits than are loaded
 	}
 	return v, r, err
+}
+
+// heldStill returns a register to which the function's own instructions have moved what one had where it was called, or nil.
+func (ev *Evaluator) heldStill(place []byte) (*loc.Expr, error) {
+	n, ok := register(place)
+	if !ok || ev.spot.U.Img.LeftOut.Has(rule.Moved) {
+		return nil, nil
+	}
+	c, err := ev.instructionsOf(ev.spot)
+	if err != nil {
+		return nil, err
+	}
+	to, bits, ok := c.Held().Holds(n, ev.spot.At.Addr)
+	whole := int(bits) == 8*ev.Arch.WordSize
+	if !ok || !whole && ev.nested > 0 || eval.CheckRegister(ev.Arch, to).Code != reasons.None {
+		return nil, nil
+	}
+	ev.moved = true
+	if !whole {
+		ev.movedBits = min(ev.movedBits, bits)
+	}
+	return ev.Register(to, 0), nil
+}
+
+// wholeMoved is for registers to which all of a value was moved.
+const wholeMoved = 0xff
+
+// enoughMoved reports whether the lower bits of what was moved are enough for a location.
+func (ev *Evaluator) enoughMoved(l *loc.Location, t *types.Type) bool {
+	size, err := t.ByteSize()
+	return l.Expr != nil && l.Expr.Op == ops.Reg && l.Kind != loc.KindMemory && err == nil && size > 0 && size*8 <= int64(ev.movedBits)
 }
 
 // ParameterRef returns what callers passed for a parameter.

@@ -37,6 +37,9 @@ type Evaluator struct {
 	witness     *witness.Body // once it is needed
 	shared      *Shared       // see memory
 
+	moved     bool  // an expression that is being evaluated has what heldStill returned,
+	movedBits uint8 // and so many lower bits of it are what was passed
+
 	unclaimed bool           // only debug information is asked
 	chosen    entries.Chosen // memory of settle
 	evidence  evidence

@@ -374,7 +374,7 @@ func (e *evidence) Made() (bool, error) {
 	t, err := e.v.Type.Resolve()
 	points := err == nil && t.Kind == types.Pointer
 	return slices.ContainsFunc(registers, func(r uint64) bool {
-		computes, offset := c.Computes(r, e.s.At.Addr)
+		computes, offset := c.Held().Computes(r, e.s.At.Addr)
 		return computes && (!offset || !points) // the address of a member is what callers pass
 	}), nil
 }

@@ -20,12 +20,12 @@ func (r registers) Bits(n uint64) uint64 {
 	if err != nil {
 		return 64
 	}
-	return uint64(c.Bits(n, r.ev.spot.At.Addr))
+	return uint64(c.Held().Bits(n, r.ev.spot.At.Addr))
 }
 
 func (r registers) Given(n uint64) bool {
 	c, err := r.ev.codeOf(r.ev.spot)
-	return err == nil && c.Given(n, r.ev.spot.At.Addr)
+	return err == nil && c.Held().Given(n, r.ev.spot.At.Addr)
 }
 
 func (r registers) Near(n uint64) (zeros, bits uint8, err error) {

@@ -10,7 +10,7 @@ import (
 type Set uint32
 
 // recovering are the rules that say what the debug information does not, and that may be left out.
-var recovering = []loc.Rule{Caller, Table, Operand, Call}
+var recovering = []loc.Rule{Caller, Moved, Table, Operand, Call}
 
 // LeftOut returns the rules among those that say what the debug information does not without the ones that have a name. nil names all.
 func LeftOut(names []string) (Set, error) {
@@ -26,7 +26,7 @@ func LeftOut(names []string) (Set, error) {
 	for _, n := range names {
 		r, known := byName[n]
 		if !known {
-			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s", n, Caller, Table, Operand, Call)
+			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s, %s", n, Caller, Moved, Table, Operand, Call)
 		}
 		out &^= 1 << r
 	}

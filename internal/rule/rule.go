@@ -25,4 +25,6 @@ const (
 	// ABISymbol and Note are of functions that the debug information does not have.
 	ABISymbol
 	Note
+	// Moved is of a value that the debug information names as one that the function was called with.
+	Moved
 )

@@ -56,17 +56,18 @@ func (s *State) Differs(a, b Value, bits uint8) bool {
 	return !s.t.astray && s.made(a) != s.made(b)
 }
 
-// Input returns the register that held a number where the path begins, if one did.
-func (s *State) Input(a Value) (register uint64, ok bool) {
+// Input returns the register that held a number where the path begins, if one did, and how many lower bits of it the number has.
+func (s *State) Input(a Value) (register uint64, bits uint8, ok bool) {
+	bits = s.t.bits
 	for v := a; ; {
 		k := &s.t.Symbols[v.Single()]
 		switch k.Kind {
 		case InputRegister:
-			return uint64(k.Which), true
+			return uint64(k.Which), bits, true
 		case ZeroExtended, SignExtended, Partly:
-			v = k.Of
+			v, bits = k.Of, min(bits, k.Bits)
 		default:
-			return 0, false
+			return 0, 0, false
 		}
 	}
 }

@@ -1,11 +1,26 @@
-package body
+// Package held says what registers hold at an instruction of a function, joined over all paths from its entry, to a fixed point: how many bits, what
+// made the number, and which of what the function was called with it is.
+package held
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
-// What registers hold where blocks begin, joined over all paths from the function's entry, to a fixed point.
+// Registers are those of a function. Each question is answered for all of its code once.
+type Registers struct {
+	graph *flow.Graph
+	arch  *insn.Arch
+
+	passes []passage
+	made   []origins
+	bits   [2][][followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
+	copies [][followed]copied
+}
+
+// Of returns the registers of a function that a graph is of.
+func Of(graph *flow.Graph, arch *insn.Arch) *Registers { return &Registers{graph: graph, arch: arch} }
 
 // origins says of a function's registers what made the numbers in them: an instruction that computes, or only adds a constant. What
 // moves, loads and returns numbers makes none.
@@ -14,7 +29,8 @@ type origins struct{ computed, offset insn.Registers }
 // passage is what a block does to origins: some registers get new ones, the others those that another register had.
 type passage struct {
 	made origins
-	from [followed]int8 // the register whose number one holds behind the block, or -1
+	from [followed]int8  // the register whose number one holds behind the block, or -1
+	same [followed]uint8 // and how many lower bits of it
 	bits [followed]width
 }
 
@@ -52,14 +68,14 @@ func (w width) after(in *[followed]uint8, given uint8) uint8 {
 const followed = 32
 
 // passages follows each block on its own.
-func (c *Code) passages() []passage {
-	out := make([]passage, len(c.graph.Blocks))
-	s := c.arch.State()
+func (h *Registers) passages() []passage {
+	out := make([]passage, len(h.graph.Blocks))
+	s := h.arch.State()
 	for b := range out {
-		block, p := &c.graph.Blocks[b], &out[b]
+		block, p := &h.graph.Blocks[b], &out[b]
 		s.Restart()
 		for n := block.First; n < block.Last; n++ {
-			s.Step(c.graph.Bytes(n), c.graph.Insns[n].Addr)
+			s.Step(h.graph.Bytes(n), h.graph.Insns[n].Addr)
 		}
 		for r := range p.from {
 			p.from[r] = -1
@@ -73,8 +89,8 @@ func (c *Code) passages() []passage {
 			case computes:
 				p.made.computed |= 1 << r
 			default:
-				if of, ok := s.Input(n); ok {
-					p.from[r] = int8(of)
+				if of, same, ok := s.Input(n); ok {
+					p.from[r], p.same[r] = int8(of), same
 				}
 			}
 		}
@@ -83,42 +99,42 @@ func (c *Code) passages() []passage {
 }
 
 // passed returns what each block does, which is found once.
-func (c *Code) passed() []passage {
-	if c.passes == nil {
-		c.passes = c.passages()
+func (h *Registers) passed() []passage {
+	if h.passes == nil {
+		h.passes = h.passages()
 	}
-	return c.passes
+	return h.passes
 }
 
 // stateAt follows the block that has an address, up to there. ok is false if no instruction that is reached is at the address.
-func (c *Code) stateAt(at uint64) (s *symbolic.State, block int32, ok bool) {
-	if c.graph == nil {
+func (h *Registers) stateAt(at uint64) (s *symbolic.State, block int32, ok bool) {
+	if h == nil {
 		return nil, 0, false
 	}
-	n, ok := c.graph.At(at)
+	n, ok := h.graph.At(at)
 	if !ok {
 		return nil, 0, false
 	}
-	block = c.graph.Block(int32(n))
-	s = c.arch.State()
-	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
-		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
+	block = h.graph.Block(int32(n))
+	s = h.arch.State()
+	for i := h.graph.Blocks[block].First; i < int32(n); i++ {
+		s.Step(h.graph.Bytes(i), h.graph.Insns[i].Addr)
 	}
 	return s, block, true
 }
 
 // Bits returns how many lower bits of a register may not be 0 at a link-time address, on any path.
-func (c *Code) Bits(register, at uint64) uint8 { return c.bitsOf(register, at, 64) }
+func (h *Registers) Bits(register, at uint64) uint8 { return h.bitsOf(register, at, 64) }
 
 // Given reports whether a register has at a link-time address other upper bits than those of a number of 32 because the function was given it, as
 // an argument or by a call that returned: nobody says what is there above a number that has fewer bits.
-func (c *Code) Given(register, at uint64) bool {
-	return c.bitsOf(register, at, 64) > 32 && c.bitsOf(register, at, 32) <= 32
+func (h *Registers) Given(register, at uint64) bool {
+	return h.bitsOf(register, at, 64) > 32 && h.bitsOf(register, at, 32) <= 32
 }
 
 // bitsOf is Bits where what the function is given has so many bits.
-func (c *Code) bitsOf(register, at uint64, given uint8) uint8 {
-	s, block, ok := c.stateAt(at)
+func (h *Registers) bitsOf(register, at uint64, given uint8) uint8 {
+	s, block, ok := h.stateAt(at)
 	if !ok || register >= followed {
 		return 64
 	}
@@ -126,18 +142,18 @@ func (c *Code) bitsOf(register, at uint64, given uint8) uint8 {
 	if !ok {
 		return given
 	}
-	if c.bits[given/64] == nil {
-		c.bits[given/64] = c.findBits(given)
+	if h.bits[given/64] == nil {
+		h.bits[given/64] = h.findBits(given)
 	}
-	return widthOf(s, v).after(&c.bits[given/64][block], given)
+	return widthOf(s, v).after(&h.bits[given/64][block], given)
 }
 
 // findBits follows the registers' bits to a fixed point.
-func (c *Code) findBits(given uint8) [][followed]uint8 {
-	blocks := c.graph.Blocks
+func (h *Registers) findBits(given uint8) [][followed]uint8 {
+	blocks := h.graph.Blocks
 	bits := make([][followed]uint8, len(blocks))
-	pass := c.passed()
-	entry := c.graph.Entry()
+	pass := h.passed()
+	entry := h.graph.Entry()
 	if entry < 0 {
 		return bits
 	}
@@ -175,11 +191,11 @@ func (p *passage) behind(in origins) origins {
 }
 
 // origins returns what made the numbers that registers hold where a block begins, on any path.
-func (c *Code) origins(block int32) origins {
-	if c.made == nil {
-		blocks := c.graph.Blocks
-		c.made = make([]origins, len(blocks))
-		pass := c.passed()
+func (h *Registers) origins(block int32) origins {
+	if h.made == nil {
+		blocks := h.graph.Blocks
+		h.made = make([]origins, len(blocks))
+		pass := h.passed()
 		work := make([]int32, 0, len(blocks))
 		for b := len(blocks) - 1; b >= 0; b-- {
 			work = append(work, int32(b))
@@ -187,9 +203,9 @@ func (c *Code) origins(block int32) origins {
 		for len(work) > 0 {
 			b := work[len(work)-1]
 			work = work[:len(work)-1]
-			out := pass[b].behind(c.made[b])
+			out := pass[b].behind(h.made[b])
 			for _, to := range blocks[b].Succs {
-				in := &c.made[to]
+				in := &h.made[to]
 				if in.computed|out.computed != in.computed || in.offset|out.offset != in.offset {
 					in.computed, in.offset = in.computed|out.computed, in.offset|out.offset
 					work = append(work, to)
@@ -197,13 +213,13 @@ func (c *Code) origins(block int32) origins {
 			}
 		}
 	}
-	return c.made[block]
+	return h.made[block]
 }
 
 // Computes reports whether an instruction of the function, on any path to a link-time address, computes the number that a register holds
 // there, and if it only adds a constant, as the address of a member is made.
-func (c *Code) Computes(register uint64, at uint64) (computes, offset bool) {
-	s, block, ok := c.stateAt(at)
+func (h *Registers) Computes(register uint64, at uint64) (computes, offset bool) {
+	s, block, ok := h.stateAt(at)
 	if !ok || register >= followed {
 		return false, false
 	}
@@ -211,11 +227,11 @@ func (c *Code) Computes(register uint64, at uint64) (computes, offset bool) {
 	if computes, offset = s.Computes(holds); computes {
 		return computes, offset
 	}
-	of, ok := s.Input(holds)
+	of, _, ok := s.Input(holds)
 	if !ok {
 		return false, false
 	}
-	in := c.origins(block)
+	in := h.origins(block)
 	offset = in.offset.Has(of)
 	return offset || in.computed.Has(of), offset && !in.computed.Has(of)
 }

@@ -1,0 +1,75 @@
+package held
+
+// Where a function's instructions move what it was called with.
+
+// copied is what a register holds: so many lower bits of what another one did where the function begins, or nothing of that.
+type copied struct {
+	of   int8
+	bits uint8 // 0 is none
+}
+
+// moves returns what registers hold where blocks begin, the same on all paths, which is found once.
+func (h *Registers) moves() [][followed]copied {
+	if h.copies != nil {
+		return h.copies
+	}
+	blocks, pass, entry := h.graph.Blocks, h.passed(), h.graph.Entry()
+	h.copies = make([][followed]copied, len(blocks))
+	if entry < 0 {
+		return h.copies
+	}
+	for r := range h.copies[entry] {
+		h.copies[entry][r] = copied{int8(r), h.arch.Bits()}
+	}
+	seen := make([]bool, len(blocks))
+	seen[entry] = true
+	for work := []int32{entry}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		var out [followed]copied
+		for r, of := range pass[b].from {
+			if of >= 0 {
+				out[r] = h.copies[b][of]
+				out[r].bits = min(out[r].bits, pass[b].same[r])
+			}
+		}
+		for _, to := range blocks[b].Succs {
+			in, changed := &h.copies[to], !seen[to]
+			if changed {
+				*in = out
+			}
+			for r := range in {
+				both := copied{in[r].of, min(in[r].bits, out[r].bits)}
+				if in[r].of != out[r].of {
+					both = copied{}
+				}
+				changed = changed || both.bits != in[r].bits
+				in[r] = both
+			}
+			if seen[to] = true; changed {
+				work = append(work, to)
+			}
+		}
+	}
+	return h.copies
+}
+
+// Holds returns a register that has at a link-time address, on all paths, what another one had where the function begins: so many lower bits of it, the most that
+// one has.
+func (h *Registers) Holds(was, at uint64) (register uint64, bits uint8, ok bool) {
+	s, block, ok := h.stateAt(at)
+	if !ok || h.graph.Why != "" || was >= followed {
+		return 0, 0, false
+	}
+	in := &h.moves()[block]
+	for r := range uint64(followed) {
+		v, known := s.Register(r)
+		if !known {
+			continue
+		}
+		if of, same, is := s.Input(v); is && of < followed && in[of].of == int8(was) && min(in[of].bits, same) > bits {
+			register, bits = r, min(in[of].bits, same)
+		}
+	}
+	return register, bits, bits > 0
+}
