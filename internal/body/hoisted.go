@@ -1,6 +1,7 @@
 package body
 
 import (
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -13,9 +14,9 @@ import (
 const maxHoisted = 64
 
 // Hoisted reports whether the instruction that wrote a register last before a link-time address is in some ranges, those of a body, and changes what the register had:
-// "add $0x100, %r8d" in front of a branch of the caller's, both sides of which begin with that sum. Only what comes there on one path is looked at, or on
-// the one that leads forward into a loop.
-func (c *Code) Hoisted(ranges []dw.Range, register, at uint64) bool {
+// "add $0x100, %r8d" in front of a branch of the caller's, both sides of which begin with that sum. With a slot it is the register that an instruction in the ranges has stored
+// there last: what a loop around the body need not compute in each turn. Only what comes there on one path is looked at, or on those that lead forward into loops.
+func (c *Code) Hoisted(ranges []dw.Range, register uint64, slot *Slot, at uint64) bool {
 	if c.Why != "" {
 		return false
 	}
@@ -23,23 +24,34 @@ func (c *Code) Hoisted(ranges []dw.Range, register, at uint64) bool {
 	if !ok {
 		return false
 	}
-	before, ok := c.graph.Forward(int32(n))
-	if !ok {
-		return false
-	}
+	before := int32(n)
 	for range maxHoisted {
+		if before, ok = c.graph.Forward(before); !ok {
+			return false
+		}
 		insn := &c.graph.Insns[before]
 		switch insn.Kind {
 		case flow.Plain:
-			reads, w, known := c.arch.Accesses(c.graph.Bytes(before))
-			if !known || w.Registers.Has(register) {
-				return known && reads.Has(register) && dw.Covers(ranges, insn.Addr)
+			code := c.graph.Bytes(before)
+			reads, w, known := c.arch.Accesses(code)
+			switch {
+			case !known, slot != nil && w.Registers.Has(slot.Base):
+				return false
+			case slot != nil:
+				m, stores, ok := c.arch.Operand(code)
+				if !ok || !w.Memory || m.Base != slot.Base || m.Off >= slot.Off+slot.Size || slot.Off >= m.Off+m.Size {
+					continue
+				}
+				from := uint64(reads &^ (1 << m.Base))
+				if !stores || m != *slot || bits.OnesCount64(from) != 1 || !dw.Covers(ranges, insn.Addr) {
+					return false
+				}
+				register, slot = uint64(bits.TrailingZeros64(from)), nil
+			case w.Registers.Has(register):
+				return reads.Has(register) && dw.Covers(ranges, insn.Addr)
 			}
 		case flow.Branch, flow.Jump, flow.Nop:
 		default:
-			return false
-		}
-		if before, ok = c.graph.OnlyBefore(before); !ok {
 			return false
 		}
 	}

@@ -91,7 +91,7 @@ var Rows = []Row{
 	},
 	{
 		// GCC computes the first statement of both sides of a branch in front of it, and loses the markers of that and of where the body begins.
-		Name: "hoisted", Because: "an instruction of the body's has changed the register before the probe, and the debug information does not say where the body is entered", Doubt: reasons.Reassigned,
+		Name: "hoisted", Because: "an instruction of the body's has changed what is in the place before the probe, and the debug information does not say where the body is entered", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler == LLVM || c.Place != Held {
 				return false, nil

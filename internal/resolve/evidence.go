@@ -431,7 +431,25 @@ func (e *evidence) Overtaken() (bool, error) {
 
 func (e *evidence) Hoisted() (bool, error) {
 	s := e.s
-	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 || e.v.Loc.Kind != loc.KindRegister {
+	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 {
+		return false, nil
+	}
+	var slot *body.Slot
+	register := uint64(0)
+	switch l := &e.v.Loc; l.Kind {
+	case loc.KindRegister:
+		register = l.Expr.K
+	case loc.KindMemory:
+		size, err := e.v.Type.ByteSize()
+		if err != nil || !e.ev.frameAddress(l.Expr) {
+			return false, nil //nolint:nilerr // the type is asked for elsewhere
+		}
+		var few [1]body.Slot
+		if at := slotAt(few[:0], l.Expr, size); len(at) == 1 {
+			slot = &at[0]
+		}
+	}
+	if slot == nil && e.v.Loc.Kind != loc.KindRegister {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -442,7 +460,7 @@ func (e *evidence) Hoisted() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return c.Hoisted(ranges, e.v.Loc.Expr.K, s.Addr), nil
+	return c.Hoisted(ranges, register, slot, s.Addr), nil
 }
 
 func (e *evidence) Alone() (bool, error) {
