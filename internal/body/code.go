@@ -45,6 +45,7 @@ type Code struct {
 	begins        map[int32][]int32        // see beginsOf
 	held          *held.Registers          // see Held
 	stored        map[Slot]int64           // see StoredNarrow
+	bares         []bool                   // see bare; nil before
 	frame         *frame                   // see framed
 	frameRead     bool
 	changes       struct {

@@ -71,9 +71,10 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	}
 	var runs flow.Runs
 	var kin map[int32]kinship
-	if c.Marked() {
+	switch {
+	case c.Marked():
 		runs = c.solveMarked(int32(i))
-	} else {
+	default:
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
 	}
@@ -109,6 +110,9 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	b := &c.bodies[i]
 	own := func(n int32) bool { return b.has(c.owner[n]) }
 	marks := c.statements(i, twins)
+	if c.bare(i) {
+		marks = c.withCopied(i, marks)
+	}
 	runs := c.solver.Solve(marks, own)
 	if more := c.withThreaded(i, &runs, marks); len(more) > len(marks) {
 		runs = c.solver.Solve(more, own)

@@ -1,0 +1,82 @@
+package body
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// Link-time optimization inlines some bodies without their markers of statements into functions with markers. Of such a body only its instructions say
+// where it is, as where a compiler writes no markers at all; and its entry, where that is marked.
+
+// bare reports whether a body has instructions of its own text, none of its statements has a marker, and its entry has. The line that declares it is that of its
+// entry.
+func (c *Code) bare(i int32) bool {
+	if b := &c.bodies[i]; i == 0 || c.u.Whole() || !b.live || !b.viewed {
+		return false
+	}
+	if c.bares == nil {
+		c.bares = make([]bool, len(c.bodies))
+		marked := make([]bool, len(c.bodies))
+		declares := func(p rowPlace) bool {
+			t := c.bodies[p.own].text
+			return p.line == t.line && p.column == t.column
+		}
+		for k := range c.statementRows {
+			if p := c.statementRows[k].place; p.own >= 0 && !declares(p) {
+				marked[p.own] = true
+			}
+		}
+		for n, own := range c.owner {
+			if own <= 0 || marked[own] || c.bares[own] {
+				continue
+			}
+			if r := c.rowAt(int32(n)); r != nil && r.Line != 0 && !declares(c.placeOf(r, int32(n))) {
+				c.bares[own] = true
+			}
+		}
+	}
+	return c.bares[i]
+}
+
+// withCopied adds marks to those of such a body where its beginning was copied for one path: a block of its instructions alone to which others' lead, and that goes on
+// in the body behind its entry. A run that has begun before goes on there.
+func (c *Code) withCopied(i int32, marks []flow.Mark) []flow.Mark {
+	g, b := c.graph, &c.bodies[i]
+	n, ok := g.At(b.start)
+	if !ok {
+		return marks
+	}
+	entry := c.past(int32(n))
+	owned := func(block int32) (all bool) {
+		for at := g.Blocks[block].First; at < g.Blocks[block].Last; at++ {
+			if k := g.Insns[at].Kind; at == entry || k != flow.Nop && k != flow.Jump && !b.has(c.owner[at]) {
+				return false
+			}
+		}
+		return true
+	}
+	out := marks
+	for block := range g.Blocks {
+		x := &g.Blocks[block]
+		if len(x.Succs) == 0 || !b.has(c.owner[x.First]) || !owned(int32(block)) {
+			continue
+		}
+		goesOn, outside := true, false
+		for _, to := range x.Succs {
+			first := g.Blocks[to].First
+			goesOn = goesOn && first != entry && b.has(c.owner[first])
+		}
+		g.OnlyBehind(int32(block), func(last int32) bool {
+			outside = outside || !b.has(c.owner[last])
+			return true
+		})
+		if goesOn && outside {
+			out = append(slices.Clip(out), flow.Mark{Insn: c.past(x.First), Kind: flow.MarkInside})
+		}
+	}
+	if len(out) > len(marks) {
+		slices.SortStableFunc(out, compareMarks)
+	}
+	return out
+}
