@@ -1,0 +1,32 @@
+package plan_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestHoistedSlot: a slot has what the body's instructions have computed, if they come before the probe. "credits += ..." is the first statement of
+// ext4_whiteout_for_rename, and behind it a loop begins.
+func TestHoistedSlot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	cloud, err := filepath.Glob(filepath.Join(testenv.Cache(), "vmlinux-6.1*-cloud-amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cloud) == 0 {
+		testenv.Missing(t, "no image of Debian's 6.1 cloud kernel: make vmlinux")
+	}
+	p := plantest.New(t, testenv.Open(t, cloud[0]), "ext4_whiteout_for_rename credits", plan.Options{})
+	for i := range p.Sites {
+		if v := p.Sites[i].Args[0].Variable; v.Reason.Code == reasons.None && v.Loc.Doubt != reasons.Reassigned {
+			t.Errorf("%v is sure", &p.Sites[i])
+		}
+	}
+}
