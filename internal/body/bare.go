@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Link-time optimization inlines some bodies without their markers of statements into functions with markers. Of such a body only its instructions say
@@ -15,6 +16,37 @@ func (c *Code) bare(i int32) bool {
 	if b := &c.bodies[i]; i == 0 || c.u.Whole() || !b.live || !b.viewed {
 		return false
 	}
+	return c.unmarked(i)
+}
+
+// converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
+// the entry's too, and has an instruction choose between what the body's instructions compute and another value.
+func (c *Code) converted(i int32, w *flow.Way) bool {
+	b := &c.bodies[i]
+	if i == 0 || !c.u.Whole() || !c.u.Views() || b.viewed || !c.unmarked(i) {
+		return false
+	}
+	var computed insn.Registers
+	for at := w.Insn; at < c.graph.Blocks[c.graph.Block(w.Insn)].Last; at++ {
+		code := c.graph.Bytes(at)
+		reads, writes, known := c.arch.Accesses(code)
+		if !known {
+			return false
+		}
+		for r := range uint64(followed) {
+			if writes.Registers.Has(r) && reads&^(1<<r)&computed != 0 && c.arch.Chooses(code, r) {
+				return true
+			}
+		}
+		if computed &^= writes.Registers; b.has(c.owner[at]) {
+			computed |= writes.Registers
+		}
+	}
+	return false
+}
+
+// unmarked reports whether a body has instructions of its own text, and none of its statements has a marker. The line that declares it is that of its entry.
+func (c *Code) unmarked(i int32) bool {
 	if c.bares == nil {
 		c.bares = make([]bool, len(c.bodies))
 		marked := make([]bool, len(c.bodies))
