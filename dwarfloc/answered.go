@@ -419,7 +419,7 @@ func (a *answeredSite) begun(s *Site) (at *Site, within bool, err error) {
 	}
 	switch b := a.Begun(); {
 	case b.Again:
-		return s.again(), b.Within, nil
+		return s.again(b.Folded), b.Within, nil
 	case b.Addr != s.Addr:
 		return s.elsewhere(b.Addr, s.View, entries.Place{Addr: s.Addr, View: s.View}), false, nil
 	}

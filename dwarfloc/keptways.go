@@ -8,6 +8,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/folded"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
@@ -50,16 +52,36 @@ func (u *unit) keptWays(rec int32, w *body.Ways) (ok bool) {
 
 // keepWays notes the ways of a record's body.
 func (u *unit) keepWays(rec int32, w *body.Ways) {
-	if !u.img.r.Index.Keeps() {
-		return
+	if u.img.r.Index.Keeps() {
+		u.kept.add(rec, appendWays(nil, w))
 	}
-	k := &u.kept
+}
+
+// folded reports whether a record's function has the code of another one too. Which functions of the unit do is kept with the number after those of
+// all records.
+func (u *unit) folded(rec int32) (bool, error) {
+	type key struct{}
+	roots, err := entries.Remembered(&u.Derived, key{}, func() (folded.Functions, error) {
+		keeps, number := u.img.r.Index.Keeps(), int32(len(u.Recs))
+		if kept, ok := folded.Unpack(u.kept.find(u, number)); keeps && ok {
+			return kept, nil
+		}
+		found, err := folded.In(&u.Body)
+		if err == nil && keeps {
+			u.kept.add(number, found.Pack())
+		}
+		return found, err
+	})
+	return roots[u.Recs[rec].Root], err
+}
+
+func (k *keptWays) add(rec int32, packed []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.added == nil {
 		k.added = make(map[int32][]byte)
 	}
-	k.added[rec] = appendWays(nil, w)
+	k.added[rec] = packed
 }
 
 // find returns the packed ways of a record, or nil.

@@ -15,6 +15,7 @@ const (
 	packedAgain // of one way
 	packedBefore
 	packedBehind
+	packedFolded // of all
 )
 
 // appendWays appends ways in a compact form.
@@ -25,6 +26,9 @@ func appendWays(b []byte, w *body.Ways) []byte {
 	}
 	if w.Unknown != "" {
 		flags |= packedUnknown
+	}
+	if w.Folded {
+		flags |= packedFolded
 	}
 	b = append(b, flags)
 	if w.Unknown != "" {
@@ -82,7 +86,7 @@ func (p *packedWays) count() uint64 {
 // next reads into w, whose memory it uses.
 func (p *packedWays) next(w *body.Ways) {
 	flags := p.b.U8()
-	w.Within, w.Unknown = flags&packedWithin != 0, ""
+	w.Within, w.Folded, w.Unknown = flags&packedWithin != 0, flags&packedFolded != 0, ""
 	if flags&packedUnknown != 0 {
 		w.Unknown = string(p.b.Bytes(p.b.ULEB()))
 	}

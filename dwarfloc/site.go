@@ -100,8 +100,9 @@ type Site struct {
 
 	state entries.Place // where the site's state is known, if that is not its address: see here
 
-	before []uint64 // see Before
-	behind bool     // straight code leads there from a loop of another body
+	before  []uint64 // see Before
+	behind  bool     // straight code leads there from a loop of another body
+	repeats bool     // Way.Again, for what a probe sees of its own function
 
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
@@ -119,6 +120,8 @@ type Way struct {
 	Unknown string
 	// Again is set if a probe at the site also fires when no run of the body begins, or ends, there.
 	Again bool
+	// Shared is set if Again is, since the compiler has made the function one with another that does the same: a hit can be of a run of that.
+	Shared bool
 }
 
 // Caller is a function that a site is inlined into. CallFile and CallLine say where it
@@ -254,7 +257,7 @@ func (s *Site) here() entries.Place {
 func (s *Site) setSpot(at *entries.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
-	at.Again, at.Behind = s.Way.Again, s.behind
+	at.Again, at.Behind = s.repeats, s.behind
 }
 
 var spotKinds = [...]entries.Kind{

@@ -53,6 +53,9 @@ func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, err
 func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
 	w, err := c.Ways(rec)
 	if err == nil {
+		w.Folded, err = u.folded(rec)
+	}
+	if err == nil {
 		u.keepWays(rec, &w)
 	}
 	return w, err
@@ -164,10 +167,10 @@ func (s *Site) once() (at *Site, within bool, err error) {
 	return at, within, err
 }
 
-// again returns a copy of a site that may be hit again in one run.
-func (s *Site) again() *Site {
+// again returns a copy of a site that may be hit again in one run, or in one of another function.
+func (s *Site) again(shared bool) *Site {
 	at := *s
-	at.Way.Again = true
+	at.Way.Again, at.Way.Shared = true, shared
 	return &at
 }
 
@@ -180,7 +183,7 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 		if err != nil || len(w.In) == 0 {
 			return s, false, err
 		}
-		return s.again(), w.Within, nil
+		return s.again(w.Folded), w.Within, nil
 	}
 	c, err := u.Code(rec)
 	if err != nil {
@@ -197,13 +200,16 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 // kept as the ways into bodies are.
 func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 	u, rec := &s.u.Body, s.spot.Rec
-	if !part && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
-		return w, nil
+	shared, err := s.u.folded(rec)
+	if err != nil || !part && !shared && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
+		return w, err
 	}
-	again := part
-	if part {
+	w.Folded = shared
+	again := part || shared
+	switch {
+	case part:
 		w.Within, err = u.Continues(rec, s.Addr, s.Symbol)
-	} else {
+	case !shared:
 		again, err = u.BeginsAgain(rec, s.Addr)
 	}
 	if err != nil {
@@ -220,7 +226,7 @@ func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 func (s *Site) waysIn(w *body.Ways) []*Site {
 	out := make([]*Site, len(w.In))
 	for i := range w.In {
-		out[i] = s.through(&w.In[i], i, len(w.In))
+		out[i] = s.through(w, &w.In[i], i, len(w.In))
 		if w.Unknown != "" {
 			out[i].Way.Number, out[i].Way.Of, out[i].Way.Unknown = 0, 0, w.Unknown
 		}
@@ -232,21 +238,22 @@ func (s *Site) waysIn(w *body.Ways) []*Site {
 func (s *Site) waysOut(w *body.Ways) []*Site {
 	out := make([]*Site, len(w.Out))
 	for i := range w.Out {
-		at := s.through(&w.Out[i], i, len(w.Out))
+		at := s.through(w, &w.Out[i], i, len(w.Out))
 		at.Kind, at.inside, at.body = SiteExit, true, s.Addr
 		out[i] = at
 	}
 	return out
 }
 
-// through returns a copy of a site at a way.
-func (s *Site) through(w *body.Way, n, of int) *Site {
+// through returns a copy of a site at one of its body's ways.
+func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 	addr, view, state := w.Addr, w.View, entries.Place{}
 	if w.Probe != w.Addr || w.View == body.LastView {
 		addr, view, state = w.Probe, 0, entries.Place{Addr: w.Addr, View: w.View}
 	}
 	at := s.elsewhere(addr, view, state)
-	at.Way.Number, at.Way.Of, at.Way.Again, at.before, at.behind = n+1, of, w.Again, w.Before, w.Behind
+	at.Way = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}
+	at.repeats, at.before, at.behind = w.Again, w.Before, w.Behind
 	return at
 }
 
@@ -277,7 +284,7 @@ func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 			return nil, nil
 		}
 		out[i] = s.elsewhere(addr, 0, s.here())
-		out[i].Way.Again, out[i].before = false, nil
+		out[i].Way.Again, out[i].repeats, out[i].before = s.Way.Shared, false, nil
 	}
 	return out, nil
 }

@@ -227,14 +227,14 @@ func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error 
 		if err != nil {
 			return err
 		}
-		out.Ways.Known, out.Ways.Again, out.Ways.Within = begun.Way.Again, begun.Way.Again, within
+		out.Ways.Known, out.Ways.Again, out.Ways.Folded, out.Ways.Within = begun.Way.Again, begun.Way.Again, begun.Way.Shared, within
 		return r.leaves(s, out)
 	}
 	if w == nil {
 		return nil
 	}
 	o := &out.Ways
-	o.Known, o.Unknown, o.Within, o.NoReturn = true, w.Unknown, w.Within, w.NoReturn
+	o.Known, o.Unknown, o.Within, o.Folded, o.NoReturn = true, w.Unknown, w.Within, w.Folded, w.NoReturn
 	in := inside.WaysIn(s, w)
 	for i := range w.In {
 		x := way(&w.In[i])

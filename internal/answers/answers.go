@@ -44,6 +44,7 @@ type Begin struct {
 	Addr   uint64
 	Again  bool // it is also reached while a run goes on
 	Within bool // no run begins there
+	Folded bool // body.Ways.Folded
 }
 
 // Site is what a source knows of one site. All addresses are link-time addresses.

@@ -130,14 +130,14 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		Start: x.Addr, Values: packValues{t, x}, Looked: t.file.Facts().Kernel, Refused: x.Refused, Problem: x.BadInstruction,
 	}
 	if x.Inline {
-		s.Ways = body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)}
+		s.Ways = body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, Folded: x.Ways.Folded, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)}
 	} else {
 		s.Kept = x.Ways.Unknown
 		for i := range x.Ways.In {
 			s.Leaves = append(s.Leaves, body.Leave{Addr: x.Ways.In[i].Addr, Jumps: x.Ways.In[i].Again})
 		}
 		if x.Ways.Again {
-			s.Begun = func() Begin { return Begin{Addr: x.Addr, Again: true, Within: x.Ways.Within} }
+			s.Begun = func() Begin { return Begin{Addr: x.Addr, Again: true, Within: x.Ways.Within, Folded: x.Ways.Folded} }
 		}
 	}
 	if !x.Ways.Known && x.Inline {

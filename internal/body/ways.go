@@ -51,6 +51,8 @@ type Ways struct {
 	// again, into the body of the former (-fpartial-inlining). LLVM merges equal instructions of
 	// several instances into another one, which then has the ways in, or the ways out, of all.
 	Within bool
+	// Folded is set if the function has the code of another one too, of which a run there can be: see package folded.
+	Folded bool
 	// NoReturn is how many calls in the body do not return, and traps.
 	NoReturn int
 }

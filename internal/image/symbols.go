@@ -294,6 +294,20 @@ func (f *File) Symbols() iter.Seq[Symbol] {
 	}
 }
 
+// FunctionSymbols returns the symbols of functions at link-time addresses [lo, hi), by address.
+func (f *File) FunctionSymbols(lo, hi uint64) (out []Symbol) {
+	_ = f.Guard(func() error {
+		t := f.table()
+		for i := sort.Search(t.len(), func(i int) bool { return t.addr(i) >= lo }); i < t.len() && t.addr(i) < hi; i++ {
+			if s := t.at(i); s.rank < labelRank {
+				out = append(out, *t.symbol(&s))
+			}
+		}
+		return nil
+	})
+	return out
+}
+
 // Symbol returns the symbol with a number in the order of Symbols, from 0. ok is false if there are not so many.
 func (f *File) Symbol(i int) (s Symbol, ok bool) {
 	_ = f.Guard(func() error {

@@ -143,6 +143,8 @@ func wayText(s *dwarfloc.Site) string {
 		text = fmt.Sprintf(", way %d of %d", s.Way.Number, s.Way.Of)
 	}
 	switch {
+	case s.Way.Shared:
+		text += ", shares its code with another function"
 	case s.Way.Again && s.Kind == dwarfloc.SiteEntry && !body.IsPart(s.Symbol):
 		text += ", also reached while it runs: a loop begins there"
 	case s.Way.Again && s.Kind == dwarfloc.SiteEntry:

@@ -103,6 +103,7 @@ type Ways struct {
 	Unknown  string
 	Within   bool
 	Again    bool
+	Folded   bool
 	NoReturn int
 }
 

@@ -296,7 +296,7 @@ func (f *fun) identity() *fun {
 // plainWays reports whether a body is entered at the site alone, and nothing is to be said about it but its ways out.
 func (x *blockEncoder) plainWays(s *written) bool {
 	w := x.waysOf(s)
-	if !w.Known || w.Unknown != "" || w.Within || w.NoReturn != 0 || !s.selfOnly {
+	if !w.Known || w.Unknown != "" || w.Within || w.Folded || w.NoReturn != 0 || !s.selfOnly {
 		return false
 	}
 	for i := range w.Out {
@@ -415,6 +415,7 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 	set(w.NoReturn != 0, waysNoReturn)
 	set(!s.selfOnly, waysIn)
 	set(w.Again, waysAgain)
+	set(w.Folded, waysFolded)
 	x.b = append(x.b, flags)
 	if w.Unknown != "" {
 		x.uint(x.e.text(w.Unknown))

@@ -22,6 +22,7 @@ const (
 	heldWithin
 	heldAgain
 	heldBefore
+	heldFolded
 )
 
 // hold packs ways without their values, and notes their texts.
@@ -35,6 +36,9 @@ func (w *Writer) hold(x *Ways) held {
 	}
 	if x.Again {
 		flags |= heldAgain
+	}
+	if x.Folded {
+		flags |= heldFolded
 	}
 	b := binary.AppendUvarint(append(w.key[:0], flags), uint64(x.NoReturn))
 	text := func(s string) { b = binary.AppendUvarint(b, uint64(w.text(s))) }
@@ -88,6 +92,7 @@ func (w *Writer) release(h held, x *Ways) {
 	flags := b.U8()
 	text := func() string { return w.strings.all[b.ULEB()] }
 	x.Known, x.Within, x.Again, x.NoReturn, x.Unknown = flags&heldKnown != 0, flags&heldWithin != 0, flags&heldAgain != 0, int(b.ULEB()), text()
+	x.Folded = flags&heldFolded != 0
 	last := uint64(0)
 	address := func() uint64 { last += uint64(unzigzag(b.ULEB())); return last }
 	for _, list := range [...]*[]Way{&x.In, &x.Out} {

@@ -172,7 +172,8 @@ func (m *materializer) ways(n *readNode, out *Site) error {
 	if err != nil {
 		return err
 	}
-	w.Known, w.Within, w.Again, w.NoReturn = x.flags&waysKnown != 0, x.flags&waysWithin != 0, x.flags&waysAgain != 0, x.noReturn
+	w.Known, w.Within, w.Again, w.Folded = x.flags&waysKnown != 0, x.flags&waysWithin != 0, x.flags&waysAgain != 0, x.flags&waysFolded != 0
+	w.NoReturn = x.noReturn
 	if x.flags&waysUnknown != 0 {
 		if w.Unknown, err = m.s.textOf(x.unknown); err != nil {
 			return err

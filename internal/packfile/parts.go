@@ -55,6 +55,7 @@ const (
 	waysNoReturn
 	waysIn // they are not just the site
 	waysAgain
+	waysFolded
 )
 
 const (

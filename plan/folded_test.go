@@ -1,0 +1,79 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestFolded: GCC makes one of two functions that do the same. Where its name stands, runs of both are hits.
+func TestFolded(t *testing.T) {
+	const source = `
+struct reader { const char *at, *end; int line; };
+int next(struct reader *r)
+{
+	if (r->at == r->end)
+		return 0;
+	r->line += *r->at == 10;
+	return *r->at++;
+}
+int take(struct reader *r)
+{
+	if (r->at == r->end)
+		return 0;
+	r->line += *r->at == 10;
+	return *r->at++;
+}
+int another(struct reader *r) __attribute__((alias("skip")));
+int skip(struct reader *r)
+{
+	int n = 0;
+	while (take(r) > 32)
+		n++;
+	return n;
+}
+static int low(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + p[i] % 7; return s; }
+static int high(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + p[i] % 7; return s; }
+__attribute__((noipa)) int sums(const int *p, int n) { return low(p, n) + 2 * low(p, n + 1) + 4 * high(p, n) + 8 * high(p, n + 1); }
+int main(void)
+{
+	struct reader r = {"abc de\n", 0, 0};
+	r.end = r.at + 7;
+	return skip(&r) + next(&r) * 256 + another(&r) + sums(&r.line, 1);
+}
+`
+	for _, tt := range []struct {
+		options, shared string
+		inlined         bool
+	}{
+		{"-O2", "next", true},      // a copy of the code has the other one's symbol,
+		{"-Os", "next low", false}, // a jump, or the address itself
+		{"-O2 -fno-ipa-icf", "", false},
+		{"-Os -fno-ipa-icf", "", false},
+	} {
+		img := built(t, "gcc-12", tt.options, map[string]string{"a.c": source})
+		packed := packedImage(t, img)
+		for _, img := range []*dwarfloc.Image{img, packed} {
+			inlined := false
+			for _, name := range []string{"next", "take", "skip", "low", "high", "sums"} {
+				if name == "take" && tt.shared != "" || name == "high" && strings.Contains(tt.shared, "low") {
+					continue // it has no site
+				}
+				p := plantest.New(t, img, name+" $params", plan.Options{})
+				for i := range p.Sites {
+					s := &p.Sites[i]
+					if want := strings.Contains(tt.shared, name); s.Way.Shared != want || want && !s.Way.Again {
+						t.Errorf("%s: %v: shared %v, again %v", tt.options, s, s.Way.Shared, s.Way.Again)
+					}
+					inlined = inlined || s.Inlined() && s.Way.Shared
+				}
+			}
+			if inlined != tt.inlined {
+				t.Errorf("%s: inlined %v", tt.options, inlined)
+			}
+		}
+	}
+}
