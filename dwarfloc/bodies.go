@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/declared"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -100,7 +100,7 @@ func (u *unit) declaration(i int32, e dw.Entry, known map[int32]holder) (string,
 	if h, ok := known[root]; ok && root >= 0 {
 		return h.file, h.line, nil
 	}
-	file, line, err := body.DeclaredAt(e)
+	file, line, err := declared.At(e)
 	known[root] = holder{file: file, line: line}
 	return file, line, err
 }
@@ -154,7 +154,7 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			f, l, err := body.DeclaredAt(e)
+			f, l, err := declared.At(e)
 			if err != nil {
 				return false, err
 			}

@@ -1,6 +1,6 @@
 package dwarfloc
 
-import "github.com/bpfprologue/bpfprologue/internal/body"
+import "github.com/bpfprologue/bpfprologue/internal/declared"
 
 // Declared returns where the function is declared. The file's path is relative if it is
 // below the compilation directory, and "" if the debug information does not say.
@@ -12,7 +12,7 @@ func (debugInfo) declared(s *Site) (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
 		e, err := s.u.Entry(s.DIE)
 		if err == nil {
-			file, line, err = body.DeclaredAt(e)
+			file, line, err = declared.At(e)
 		}
 		return err
 	})

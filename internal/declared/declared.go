@@ -1,4 +1,7 @@
-package body
+// Package declared says where functions are declared.
+//
+//	file, line, err := declared.At(entry)
+package declared
 
 import (
 	"cmp"
@@ -9,8 +12,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// DeclaredAt returns where the function of an entry is declared.
-func DeclaredAt(e dw.Entry) (file string, line int, err error) {
+// At returns where the function of an entry is declared.
+func At(e dw.Entry) (file string, line int, err error) {
 	var number, at uint64
 	filed := false
 	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
