@@ -79,6 +79,11 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	default:
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
+		for k := range runs.In {
+			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) {
+				w.Again, w.Before = true, nil
+			}
+		}
 	}
 	if len(runs.In) == 0 && kin == nil && !runs.Joined {
 		entry.Unknown = "no instruction of the body is reached"
