@@ -66,6 +66,7 @@ type body struct {
 	view   uint64
 	viewed bool // the view is known: the start is that of the body's first marker
 	live   bool // start is known
+	marked bool // it is that of an entry (DW_AT_entry_pc)
 	text   text
 	call   callPlace
 	merged bool // it, or a body around it, is what a compiler merged of several instances

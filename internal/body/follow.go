@@ -116,7 +116,7 @@ func (c *Code) readBodies(inlined bool) error {
 		if err != nil {
 			return err
 		}
-		b.view, b.viewed = pcs.EntryView, pcs.Viewed
+		b.view, b.viewed, b.marked = pcs.EntryView, pcs.Viewed, pcs.Entry.Form != 0
 		if b.ranges, err = u.Extent(&pcs); err != nil {
 			return err
 		}

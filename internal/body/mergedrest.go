@@ -72,10 +72,18 @@ func (c *Code) feedsMerged(i, from, to int32, made uint64, left int) bool {
 // maxActing bounds how many bodies of a function are looked at.
 const maxActing = 64
 
+// leftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
+// statement, and nothing that can be seen, which most bodies of the function do. GCC has merged the rest with that of another call.
+func (c *Code) leftOver(i int32) bool {
+	b := &c.bodies[i]
+	return b.parent >= 0 && !b.marked && !slices.ContainsFunc(c.statementRows, func(r statement) bool { return b.has(r.own) }) &&
+		!c.hasSuch(i, c.acts) && c.mostAct(c.u.Recs[b.rec].Root)
+}
+
 // mostAct reports whether instructions of most bodies of a function, by the record that has its name, do what can be seen.
 func (c *Code) mostAct(root int32) bool {
 	looked, acting := 0, 0
-	for k := 0; k < len(c.u.Recs) && looked < maxActing; k++ {
+	for k := 0; root >= 0 && k < len(c.u.Recs) && looked < maxActing; k++ {
 		r := &c.u.Recs[k]
 		if r.Root != root || r.Flags&index.HasPC == 0 {
 			continue

@@ -130,7 +130,7 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	for k := range runs.In {
 		w := &runs.In[k]
 		w.Again = w.Again || c.taken(i, w)
-		if c.inTail(i, w, runs.In) {
+		if c.inTail(i, w, runs.In) || c.leftOver(i) {
 			w.Again, w.Before = true, nil
 		}
 	}
