@@ -57,8 +57,7 @@ func (u *unit) keepWays(rec int32, w *body.Ways) {
 	}
 }
 
-// folded reports whether a record's function has the code of another one too. Which functions of the unit do is kept with the number after those of
-// all records.
+// folded reports whether runs of another function may be in a record's body. What the unit says of that is kept with the number after its records'.
 func (u *unit) folded(rec int32) (bool, error) {
 	type key struct{}
 	roots, err := entries.Remembered(&u.Derived, key{}, func() (folded.Functions, error) {
@@ -72,7 +71,10 @@ func (u *unit) folded(rec int32) (bool, error) {
 		}
 		return found, err
 	})
-	return roots[u.Recs[rec].Root], err
+	if err != nil || roots[u.Recs[rec].Root] {
+		return err == nil, err
+	}
+	return folded.Foreign(u.Unit, rec)
 }
 
 func (k *keptWays) add(rec int32, packed []byte) {

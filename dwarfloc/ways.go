@@ -200,16 +200,15 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 // kept as the ways into bodies are.
 func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 	u, rec := &s.u.Body, s.spot.Rec
-	shared, err := s.u.folded(rec)
-	if err != nil || !part && !shared && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
+	w.Folded, err = s.u.folded(rec)
+	if err != nil || !part && !w.Folded && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
 		return w, err
 	}
-	w.Folded = shared
-	again := part || shared
+	again := part || w.Folded
 	switch {
 	case part:
 		w.Within, err = u.Continues(rec, s.Addr, s.Symbol)
-	case !shared:
+	case !w.Folded:
 		again, err = u.BeginsAgain(rec, s.Addr)
 	}
 	if err != nil {
@@ -252,8 +251,8 @@ func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 		addr, view, state = w.Probe, 0, entries.Place{Addr: w.Addr, View: w.View}
 	}
 	at := s.elsewhere(addr, view, state)
-	at.Way = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}
-	at.repeats, at.before, at.behind = w.Again, w.Before, w.Behind
+	at.Way, at.repeats = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}, w.Again
+	at.before, at.behind = w.Before, w.Behind
 	return at
 }
 

@@ -77,3 +77,51 @@ int main(void)
 		}
 	}
 }
+
+// TestForeignObject: after link-time optimization nothing is left of the other function. But a member function that is inlined where an object of another
+// class is has not been called there.
+func TestForeignObject(t *testing.T) {
+	const source = `
+struct Part { const int *at; long sum(const int *p, int n); };
+struct Reader { Part part; long depth; long sum(const int *p, int n); long all(int n); };
+struct Other { Part part; long depth; long sum(const int *p, int n); long all(int n); };
+#define SUM long s = (long)this; for (int i = 0; i < n; i++) s = s * 31 + p[i] % 7; return s;
+long Reader::sum(const int *p, int n) { SUM }
+long Other::sum(const int *p, int n) { SUM }
+long Part::sum(const int *p, int n) { SUM }
+__attribute__((noipa)) long Reader::all(int n) { long r = sum(part.at, n); depth += r; return depth * 3; }
+__attribute__((noipa)) long Other::all(int n) { long r = sum(part.at, n); depth -= r; r = part.sum(part.at, n - 1); return depth * 5 + r; }
+`
+	const rest = `
+struct Part { const int *at; };
+struct Reader { Part part; long depth; long all(int n); };
+struct Other { Part part; long depth; long all(int n); };
+int main(int argc, char **argv)
+{
+	static const int v[] = {1, 2, 3, 4};
+	Other o = {{v}, 0};
+	Reader r = {{v}, 0};
+	return o.all(argc + 1) + (argc > 2 ? r.all(3) : 0);
+}
+`
+	for _, tt := range []struct {
+		options string
+		shared  int
+	}{{"", 3}, {" -fno-ipa-icf", 0}} {
+		img := built(t, "g++-12", "-O2 -flto -fno-early-inlining"+tt.options, map[string]string{"a.cc": source, "b.cc": rest})
+		shared, all := 0, 0
+		p := plantest.New(t, img, "sum this", plan.Options{})
+		for i := range p.Sites {
+			s := &p.Sites[i]
+			if all++; s.Way.Shared {
+				shared++
+			}
+			if s.Way.Shared && s.Symbol != "_ZN5Other3allEi" {
+				t.Errorf("%s: %v is said to share its code", tt.options, s)
+			}
+		}
+		if shared != tt.shared || all != 4 {
+			t.Errorf("%s: %d of %d sites share their code, not %d of 4", tt.options, shared, all, tt.shared)
+		}
+	}
+}

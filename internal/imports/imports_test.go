@@ -32,7 +32,7 @@ var never = map[string][]string{
 	"internal/body":  {ebpf, module + "types", module + "probe", module + "dwarfloc"},
 	// Code without variables.
 	"internal/boundary": {ebpf, module + "types", module + "probe", module + "internal/entries", module + "dwarfloc"},
-	"internal/folded":   {ebpf, module + "types", module + "probe", module + "internal/entries", module + "dwarfloc"},
+	"internal/folded":   {ebpf, module + "probe", module + "internal/resolve", module + "dwarfloc"},
 	// What resolves variables knows no site, and what it resolves them from does not evaluate; of code, arithmetic asks an interface.
 	"internal/arithmetic": {ebpf, module + "internal/body", module + "internal/entries", module + "dwarfloc"},
 	"internal/entries":    {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc", module + "internal/resolve"},
