@@ -11,27 +11,26 @@ import (
 // most is how many instructions code has at most that only leads to a function: with those that keep the stack aligned, or protect it.
 const most = 8
 
-// leads reports whether code does nothing but lead to an address.
-func leads(f *image.File, arch *insn.Arch, code dw.Range, to uint64) bool {
+// leads returns the address to which code only leads, or 0.
+func leads(f *image.File, arch *insn.Arch, code dw.Range) (to uint64) {
 	b, err := f.Bytes(code.Lo, code.Hi-code.Lo)
 	if err != nil {
-		return false
+		return 0
 	}
-	there := false
 	for n := 0; len(b) > 0; n++ {
 		in, ok := arch.Next(b)
 		if !ok || n == most || in.Size > len(b) {
-			return false
+			return 0
 		}
 		if in.Branches || in.Call {
-			if there || code.Hi-uint64(len(b))+uint64(in.Target) != to {
-				return false
+			if to != 0 {
+				return 0
 			}
-			there = true
+			to = code.Hi - uint64(len(b)) + uint64(in.Target)
 		}
 		b = b[in.Size:]
 	}
-	return there
+	return to
 }
 
 // equal reports whether two pieces of code are the same, and lead to the same addresses outside.

@@ -215,9 +215,10 @@ func codeOf(u *body.Unit, arch *insn.Arch, a *absent, s *image.Symbol, have []fu
 		return -1, err
 	}
 	code := dw.Range{Lo: s.Addr, Hi: s.Addr + s.Size}
+	to := leads(u.Image.File, arch, code)
 	for i := range have {
 		f := &have[i]
-		if !leads(u.Image.File, arch, code, f.ranges[0].Lo) && (len(f.ranges) > 1 || !equal(u.Image.File, arch, code, f.ranges[0])) {
+		if f.ranges[0].Lo != to && (len(f.ranges) > 1 || !equal(u.Image.File, arch, code, f.ranges[0])) {
 			continue
 		}
 		e, err := u.Entry(u.Off + uint64(u.Recs[f.rec].Off))

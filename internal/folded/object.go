@@ -15,10 +15,11 @@ import (
 // Foreign reports whether the body of an inlined member function has the object of a member function that it is inlined into, through others of its
 // class perhaps, which is of another class.
 func Foreign(u *entries.Unit, rec int32) (bool, error) {
-	if !u.Body.GNU() || u.Recs[rec].Flags&index.Inlined == 0 {
+	r := &u.Recs[rec]
+	if !u.Body.GNU() || r.Flags&index.Inlined == 0 || !dw.IsCPlusPlus(u.Lang) {
 		return false, nil
 	}
-	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+	e, err := u.Entry(u.Off + uint64(r.Off))
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +37,7 @@ func Foreign(u *entries.Unit, rec int32) (bool, error) {
 	}
 	at := entries.Place{Addr: start, View: pcs.EntryView}
 	where, err := own.at(u, at)
-	for around := u.Recs[rec].Parent; around >= 0 && err == nil && where != nil; around = u.Recs[around].Parent {
+	for around := r.Parent; around >= 0 && err == nil && where != nil; around = u.Recs[around].Parent {
 		if e, err = u.Entry(u.Off + uint64(u.Recs[around].Off)); err != nil {
 			return false, err
 		}
