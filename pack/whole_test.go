@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -89,7 +91,7 @@ func whole(t *testing.T, img *dwarfloc.Image, match dwarfloc.Matcher) {
 		w.In, w.Of = s.In, s.Of
 		if !reflect.DeepEqual(*s, w) {
 			if wrong++; wrong < 5 {
-				t.Errorf("site %d is\n%+v %+v\nand should be\n%+v %+v", i, *s, *s.Function, w, *w.Function)
+				t.Errorf("site %d of %s (-written +read):\n%s", i, s.Function.Name, cmp.Diff(w, *s))
 			}
 		}
 		return nil

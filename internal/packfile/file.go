@@ -9,7 +9,7 @@ import (
 const Section = ".bpfprologue.pack"
 
 // Version is the version of the format that this package writes and reads.
-const Version = 5
+const Version = 6
 
 // Facts are what a pack says about itself.
 type Facts struct {

@@ -417,6 +417,9 @@ func (x *valueReader) location(depth int) (l loc.Location) {
 	if b&locDoubt != 0 {
 		l.Doubt = loc.ReasonCode(x.U8())
 	}
+	if l.Rule == furtherRule {
+		l.Rule = loc.Rule(x.U8())
+	}
 	if depth > maxExpr {
 		x.Fail()
 		return l

@@ -391,14 +391,20 @@ func appendReason(b []byte, r loc.Reason, text func(string) uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(r.Code)), text(r.Detail))
 }
 
-// locDoubt is set in a location's first byte if its doubt follows.
-const locDoubt = 8
+// A location's first byte has its kind, locDoubt if its doubt follows, and in the upper half its rule, or furtherRule if that follows then.
+const (
+	locDoubt    = 8
+	furtherRule = 15
+)
 
 func appendLoc(b []byte, l *loc.Location, text func(string) uint64) (_ []byte, err error) {
-	b = append(b, byte(l.Kind)|byte(l.Rule)<<4)
+	b = append(b, byte(l.Kind)|byte(min(l.Rule, furtherRule))<<4)
 	if l.Doubt != reasons.None {
 		b[len(b)-1] |= locDoubt
 		b = append(b, byte(l.Doubt))
+	}
+	if l.Rule >= furtherRule {
+		b = append(b, byte(l.Rule))
 	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindMemory, loc.KindConstant:

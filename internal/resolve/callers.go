@@ -49,8 +49,8 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 		return nil, lost, nil
 	}
 	if size == 0 {
-		if v, err := ev.heldStill(place); v != nil || err != nil {
-			return v, loc.Reason{}, err
+		if v := ev.heldStill(place); v != nil {
+			return v, loc.Reason{}, nil
 		}
 	}
 	v, r, err := ev.passedBy(wanted{place: string(place), data: size > 0}, lost)
@@ -61,25 +61,25 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 }
 
 // heldStill returns a register to which the function's own instructions have moved what one had where it was called, or nil.
-func (ev *Evaluator) heldStill(place []byte) (*loc.Expr, error) {
+func (ev *Evaluator) heldStill(place []byte) *loc.Expr {
 	n, ok := register(place)
 	if !ok || ev.spot.U.Img.LeftOut.Has(rule.Moved) {
-		return nil, nil
+		return nil
 	}
 	c, err := ev.instructionsOf(ev.spot)
 	if err != nil {
-		return nil, err
+		return nil // a call may say it
 	}
 	to, bits, ok := c.Held().Holds(n, ev.spot.At.Addr)
 	whole := int(bits) == 8*ev.Arch.WordSize
 	if !ok || !whole && ev.nested > 0 || eval.CheckRegister(ev.Arch, to).Code != reasons.None {
-		return nil, nil
+		return nil
 	}
 	ev.moved = true
 	if !whole {
 		ev.movedBits = min(ev.movedBits, bits)
 	}
-	return ev.Register(to, 0), nil
+	return ev.Register(to, 0)
 }
 
 // wholeMoved is for registers to which all of a value was moved.
