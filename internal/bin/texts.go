@@ -3,6 +3,7 @@ package bin
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -10,8 +11,21 @@ import (
 // is in it: so each long one is made once, and what ends in the same place is a part of it. All long
 // strings together take no more memory than the sections. The sections must stay where they are.
 type Texts struct {
-	mu   sync.Mutex
-	long map[uintptr]string // by the address where they end
+	mu     sync.Mutex
+	long   map[uintptr]string // by the address where they end
+	recent atomic.Pointer[[recentTexts]atomic.Pointer[recentText]]
+}
+
+// recentTexts is how many strings at an offset are remembered: neighbours in a file have the same names again and again. Of a kernel's
+// 4.8 million that a pack takes, four of five are.
+const recentTexts = 1 << recentBits
+
+const recentBits = 12
+
+// recentText is the string at an address.
+type recentText struct {
+	at   uintptr
+	text string
 }
 
 // longText is how many bytes a string has at least that is kept: most are shorter.
@@ -20,11 +34,31 @@ const longText = 256
 // At returns the string at an offset in a section. ok is false if it is outside the section or has no
 // end.
 func (t *Texts) At(section []byte, off uint64) (s string, ok bool) {
+	if off >= uint64(len(section)) {
+		return "", false
+	}
+	at := uintptr(unsafe.Pointer(&section[off]))
+	slot := t.slot(at)
+	if r := slot.Load(); r != nil && r.at == at && uint64(len(r.text)) < uint64(len(section))-off {
+		return r.text, true
+	}
 	d, ok := CStringAt(section, off)
 	if !ok {
 		return "", false
 	}
-	return t.make(section[:off], d), true
+	s = t.make(section[:off], d)
+	slot.Store(&recentText{at, s})
+	return s, true
+}
+
+// slot is where the string at an address is remembered.
+func (t *Texts) slot(at uintptr) *atomic.Pointer[recentText] {
+	all := t.recent.Load()
+	if all == nil {
+		t.recent.CompareAndSwap(nil, new([recentTexts]atomic.Pointer[recentText]))
+		all = t.recent.Load()
+	}
+	return &all[uint64(at)*0x9e3779b97f4a7c15>>(64-recentBits)]
 }
 
 // Make returns a string of some bytes of a section.

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
@@ -32,7 +33,17 @@ type symbolTable struct {
 	data []byte
 	strs []byte
 
-	texts bin.Texts
+	texts  bin.Texts
+	recent [recentSymbols]atomic.Pointer[recentSymbol]
+}
+
+// recentSymbols is how many symbols are remembered that an address was in: neighbours are in the same ones.
+const recentSymbols = 64
+
+// recentSymbol is the symbol with a number.
+type recentSymbol struct {
+	number int
+	Symbol
 }
 
 // symSize is the size in bytes of one encoded symbol: address, size, offset of the name,
@@ -79,8 +90,20 @@ func (t *symbolTable) named(s *sym, want string) bool {
 	return name == want || strings.HasPrefix(name, want+".")
 }
 
-func (t *symbolTable) symbol(s *sym) *Symbol {
-	return &Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global, Label: s.rank >= labelRank, Chooses: s.chooses}
+func (t *symbolTable) symbol(s *sym) Symbol {
+	return Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global, Label: s.rank >= labelRank, Chooses: s.chooses}
+}
+
+// numbered returns the symbol with a number.
+func (t *symbolTable) numbered(i int) *Symbol {
+	slot := &t.recent[i%recentSymbols]
+	r := slot.Load()
+	if r == nil || r.number != i {
+		s := t.at(i)
+		r = &recentSymbol{i, t.symbol(&s)}
+		slot.Store(r)
+	}
+	return &r.Symbol
 }
 
 // table returns the code symbols, which it reads once.
@@ -237,7 +260,7 @@ func (f *File) UseSymbolIndex(index []byte) (used bool) {
 	return used
 }
 
-// SymbolAt returns the symbol whose code holds a link-time address, or nil. Among several,
+// SymbolAt returns the symbol whose code holds a link-time address, or nil: one that nobody may change. Among several,
 // it prefers those named want and want's clones (want.isra.0), then functions to labels,
 // global ones to local ones, and the first in the file.
 func (f *File) SymbolAt(addr uint64, want string) (found *Symbol) {
@@ -254,11 +277,11 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 	// A label inside a function starts later than the function, so look further back,
 	// within reason, for a symbol whose size covers the address.
 	var best sym
-	found := false
+	found := -1 // its number
 	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
 		s := t.at(i)
 		inside := s.size != 0 && addr-s.addr < s.size
-		if found && s.addr != best.addr {
+		if found >= 0 && s.addr != best.addr {
 			break
 		}
 		if !inside && s.size != 0 {
@@ -268,17 +291,17 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 			continue // a label without a size covers only its own address
 		}
 		name := t.text(&s)
-		if !found || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
-			best, found = s, true
+		if found < 0 || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
+			best, found = s, i
 		}
 		if name == want {
 			break
 		}
 	}
-	if !found {
+	if found < 0 {
 		return nil
 	}
-	return t.symbol(&best)
+	return t.numbered(found)
 }
 
 // Symbols returns the code symbols by address. Those at the same address are in SymbolAt's
@@ -300,7 +323,7 @@ func (f *File) FunctionSymbols(lo, hi uint64) (out []Symbol) {
 		t := f.table()
 		for i := sort.Search(t.len(), func(i int) bool { return t.addr(i) >= lo }); i < t.len() && t.addr(i) < hi; i++ {
 			if s := t.at(i); s.rank < labelRank {
-				out = append(out, *t.symbol(&s))
+				out = append(out, t.symbol(&s))
 			}
 		}
 		return nil
@@ -313,7 +336,7 @@ func (f *File) Symbol(i int) (s Symbol, ok bool) {
 	_ = f.Guard(func() error {
 		if t := f.table(); i < t.len() {
 			e := t.at(i)
-			s, ok = *t.symbol(&e), true
+			s, ok = t.symbol(&e), true
 		}
 		return nil
 	})
