@@ -116,11 +116,16 @@ var methodsOf = map[string]methods{
 // jumps in functions that return.
 func (t *Table) Method(addr uint64) Method {
 	m, ok := methodsOf[t.img.Arch().Name]
-	if !ok || inside.File(t.img).IsRelocatable() || t.At(addr) != CauseNone {
+	if !ok || inside.File(t.img).IsRelocatable() {
 		return MethodNone
 	}
 	method := MethodNone
-	if err := inside.File(t.img).Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
+	if err := inside.File(t.img).Guard(func() error {
+		if t.at(addr) == CauseNone {
+			method = m.kprobe(t, addr)
+		}
+		return nil
+	}); err != nil {
 		return MethodNone
 	}
 	return method

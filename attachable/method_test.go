@@ -320,7 +320,7 @@ func TestBooster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := table.function(at["arch_copy_kprobe"])
+	f, _ := table.rangeOf(at["arch_copy_kprobe"])
 	asks := false
 	for addr := f.lo; addr < f.hi; {
 		x, ok := insn.DecodeX86(table.reading(f).from(addr))

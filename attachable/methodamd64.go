@@ -3,7 +3,6 @@ package attachable
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
@@ -13,11 +12,11 @@ import (
 // setup_singlestep (arch/x86/kernel/kprobes/core.c) prefers a boosted copy to emulation, and that to a
 // single step.
 func kprobeX86(t *Table, addr uint64) Method {
-	_, lo, hi, ok := inside.File(t.img).CodeRange(addr)
-	if !ok {
+	f := t.functionAt(addr)
+	if f == nil {
 		return MethodNone
 	}
-	r := t.reading(span{lo, hi})
+	r := t.reading(f.span)
 	if t.onFtrace(r, addr) {
 		return methodFtrace
 	}

@@ -47,26 +47,40 @@ func (t *Table) reading(f span) *reading {
 func (t *Table) read(f span) *reading {
 	r := &reading{span: f, code: codeAt(t.img, f.lo, f.hi-f.lo)}
 	r.begins = make([]uint64, len(r.code)/64+1)
-	at := 0
+	i, _ := slices.BinarySearchFunc(t.patches, r.lo, func(p ktable.Patch, lo uint64) int { return cmp.Compare(p.Addr, lo) })
+	if i < len(t.patches) && t.patches[i].Addr < r.hi {
+		r.decode(r.lo)
+		t.patch(r, t.patches[i:])
+		t.follow(r, false)
+	} else {
+		t.follow(r, true)
+	}
+	return r
+}
+
+// decode notes where instructions begin from an address on.
+func (r *reading) decode(from uint64) {
+	at := int(from - r.lo)
 	for at < len(r.code) {
 		x, ok := insn.DecodeX86(r.code[at:])
 		if !ok {
 			break
 		}
-		r.begins[at/64] |= 1 << (at % 64)
+		r.begin(at)
 		at += x.Size
 	}
-	r.strange = f.lo + uint64(at)
-	t.patch(r)
-	t.follow(r)
-	return r
+	r.strange = r.lo + uint64(at)
 }
 
-// patch replaces what the kernel replaces when it boots.
-func (t *Table) patch(r *reading) {
-	i, _ := slices.BinarySearchFunc(t.patches, r.lo, func(p ktable.Patch, lo uint64) int { return cmp.Compare(p.Addr, lo) })
-	for ; i < len(t.patches) && t.patches[i].Addr < r.hi; i++ {
-		p := &t.patches[i]
+func (r *reading) begin(at int) { r.begins[at/64] |= 1 << (at % 64) }
+
+// patch replaces what the kernel replaces when it boots, as patches say, of which the first is in the function.
+func (t *Table) patch(r *reading, patches []ktable.Patch) {
+	for i := range patches {
+		p := &patches[i]
+		if p.Addr >= r.hi {
+			break
+		}
 		code := r.from(p.Addr)
 		if len(code) < p.Size || p.Size < len(p.Code) {
 			continue
@@ -80,12 +94,13 @@ func (t *Table) patch(r *reading) {
 const nopX86, int3X86, retX86 = 0x90, 0xcc, 0xc3
 
 // follow notes the targets of all jumps, and whether can_optimize (arch/x86/kernel/kprobes/opt.c)
-// refuses the function.
-func (t *Table) follow(r *reading) {
+// refuses the function. With begins it notes where instructions begin too: the code is as in the file.
+func (t *Table) follow(r *reading, begins bool) {
 	const bytesOfOne = 16 // code for each jump, about
 	r.targets = make([]uint64, 0, len(r.code)/bytesOfOne)
 	fault, _ := slices.BinarySearch(t.faults, r.lo)
-	for addr := r.lo; addr < r.hi; {
+	addr := r.lo
+	for addr < r.hi && !r.blocked {
 		for fault < len(t.faults) && t.faults[fault] < addr {
 			fault++
 		}
@@ -93,7 +108,7 @@ func (t *Table) follow(r *reading) {
 		x, ok := insn.DecodeX86(code)
 		if !ok || fault < len(t.faults) && t.faults[fault] == addr {
 			r.blocked = true
-			return
+			break
 		}
 		if to, jumps := x.Branch(); jumps {
 			to := addr + uint64(to)
@@ -103,10 +118,8 @@ func (t *Table) follow(r *reading) {
 				for i := 1; i < x.Size; i++ {
 					code[i] = int3X86
 				}
-				x.Size = 1
 			} else if t.x86.thunks.hi > 0 && to >= t.x86.thunks.lo && to <= t.x86.thunks.hi {
 				r.blocked = true
-				return
 			}
 			if to > r.lo && to <= r.hi {
 				r.targets = append(r.targets, to)
@@ -114,9 +127,14 @@ func (t *Table) follow(r *reading) {
 		}
 		if t.x86.indirect && x.OpcodeSize == 1 && x.Opcode[0] == 0xff && x.Reg()&6 == 4 {
 			r.blocked = true
-			return
+		}
+		if begins {
+			r.begin(int(addr - r.lo))
 		}
 		addr += uint64(x.Size)
+	}
+	if begins {
+		r.decode(addr)
 	}
 	slices.Sort(r.targets)
 }

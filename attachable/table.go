@@ -22,6 +22,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
@@ -49,7 +50,8 @@ type Table struct {
 	patches []ktable.Patch
 	unread  []string
 
-	readings readings
+	readings  readings
+	functions functions
 
 	once sync.Once
 	base map[string]uint64 // functions from which clones may be made
@@ -112,7 +114,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		{ktable.StaticCalls, func(a uint64) { t.statics = append(t.statics, a) }},
 		{ktable.Bugs, func(a uint64) { t.bugs[a] = struct{}{} }},
 		{ktable.Blacklist, func(a uint64) {
-			if r, ok := t.function(a); ok {
+			if r, ok := t.rangeOf(a); ok {
 				t.blacklist = append(t.blacklist, r)
 			}
 		}},
@@ -151,9 +153,9 @@ func New(img *dwarfloc.Image) (*Table, error) {
 // seen: probes that the kernel refuses for it are predicted to be accepted.
 func (t *Table) Unread() []string { return t.unread }
 
-// function returns the code from the symbol at or before an address to the next symbol, as
+// rangeOf returns the code from the symbol at or before an address to the next symbol, as
 // kallsyms does.
-func (t *Table) function(addr uint64) (span, bool) {
+func (t *Table) rangeOf(addr uint64) (span, bool) {
 	_, lo, hi, ok := inside.File(t.img).CodeRange(addr)
 	return span{lo, hi}, ok
 }
@@ -194,19 +196,15 @@ func (t *Table) at(addr uint64) Cause {
 			}
 		}
 	}
-	name, lo, hi, ok := inside.File(t.img).CodeRange(addr)
+	f := t.functionAt(addr)
 	switch {
-	case !ok && inside.AnsweredBy(t.img) != "":
+	case f == nil && inside.AnsweredBy(t.img) != "":
 		return CauseNone
-	case !ok:
+	case f == nil:
 		return causeNotCode
-	}
-	f := span{lo, hi}
-	whole, hasWhole := t.unsuffixed(name)
-	switch {
-	case t.listed(addr), hasWhole && t.listed(whole.lo):
+	case t.listed(addr), f.listed:
 		return causeBlacklisted
-	case len(t.mcount) > 0 && !within(t.mcount, f) && (!hasWhole || !within(t.mcount, whole)):
+	case f.untraced:
 		return causeNoFtrace
 	}
 	if i, _ := slices.BinarySearch(t.mcount, addr+1); i > 0 && addr != t.mcount[i-1] && addr-t.mcount[i-1] < t.callSize() {
@@ -221,10 +219,39 @@ func (t *Table) at(addr uint64) Cause {
 	if _, ok := t.bugs[addr]; ok {
 		return causeBug
 	}
-	if at, checked := t.boundary(f, addr); checked && !at {
+	if at, checked := t.boundary(f.span, addr); checked && !at {
 		return causeMidInstruction
 	}
-	return t.refuses(lo, addr)
+	return t.refuses(f.lo, addr)
+}
+
+// function is what is the same for all addresses of a function.
+type function struct {
+	span
+	listed   bool // what it was made from is in the blacklist
+	untraced bool // neither it nor what it was made from has a call of ftrace
+}
+
+// functions keeps what some functions are, each at the places of addresses in it that were asked about.
+type functions [256]atomic.Pointer[function]
+
+// functionAt returns the function that has an address, or nil.
+func (t *Table) functionAt(addr uint64) *function {
+	const together = 6 // bits: bytes of code that have one place
+	place := &t.functions[addr>>together%uint64(len(t.functions))]
+	if f := place.Load(); f != nil && addr >= f.lo && addr < f.hi {
+		return f
+	}
+	name, lo, hi, ok := inside.File(t.img).CodeRange(addr)
+	if !ok {
+		return nil
+	}
+	f := &function{span: span{lo, hi}}
+	whole, hasWhole := t.unsuffixed(name)
+	f.listed = hasWhole && t.listed(whole.lo)
+	f.untraced = len(t.mcount) > 0 && !within(t.mcount, f.span) && (!hasWhole || !within(t.mcount, whole))
+	place.Store(f)
+	return f
 }
 
 // unsuffixed returns the function that a clone was made from: foo for foo.isra.0 and foo.cold.
@@ -239,7 +266,7 @@ func (t *Table) unsuffixed(name string) (f span, ok bool) {
 	if !ok {
 		return f, false
 	}
-	f, ok = t.function(addr)
+	f, ok = t.rangeOf(addr)
 	return f, ok && f.hi > f.lo
 }
 
