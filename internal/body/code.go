@@ -39,7 +39,7 @@ type Code struct {
 	ended         []statement // the same of bodies without code there, which end
 	firstRows     []int32     // see declaredRows, which are known if
 	declaredRead  bool
-	runs          []rowRun                 // for each statement with which one begins
+	runs          []rowRun                 // of statementRows
 	anyMerged     bool                     // one of the bodies
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
 	begins        map[int32][]int32        // see beginsOf
@@ -110,8 +110,9 @@ type rowPlace struct {
 
 // rowRun is a run of statements of one block: where it ends, and the bodies that they belong to.
 type rowRun struct {
-	end         int32 // in code.statementRows; 0 for a statement that is not the run's first
+	first, end  int32 // in code.statementRows
 	least, most int32
+	last        uint64 // address of the last one
 }
 
 // edge is that a body begins or ends at a link-time address.

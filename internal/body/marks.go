@@ -26,42 +26,43 @@ func (c *Code) statements(i int32, twins *twins) []flow.Mark {
 	}
 	last, block := entryMark, int32(-1) // of the mark before
 	nearby := twins.nearby(c)
-	for k := 0; k < len(c.statementRows); k++ {
-		r := &c.statementRows[k]
-		if run := c.runs[k]; run.end > 0 && (entered || c.statementRows[run.end-1].addr < b.start) && (run.most < b.first || run.least >= b.end) &&
-			(twins == nil || nearby[run.most+1] == nearby[run.least]) {
+	for n := range c.runs {
+		run := &c.runs[n]
+		if (run.most < b.first || run.least >= b.end) && (entered || run.last < b.start) && (twins == nil || nearby[run.most+1] == nearby[run.least]) {
 			// None of the block's statements is the body's or a twin's: they are one mark.
-			if last != flow.MarkExit || r.block != block {
+			if r := &c.statementRows[run.first]; last != flow.MarkExit || r.block != block {
 				out = append(out, flow.Mark{Insn: r.insn, Kind: flow.MarkExit, View: uint32(r.view)})
 				last, block = flow.MarkExit, r.block
 			}
-			k = int(run.end) - 1
 			continue
 		}
-		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
-			enter()
-			last = entryMark
-		}
-		kind, at, view := flow.MarkExit, r.insn, r.view
-		switch {
-		case b.has(r.own):
-			if kind = flow.MarkEnter; twins != nil && !twins.starts[r.place] {
-				kind = flow.MarkInside
+		for k := int(run.first); k < int(run.end); k++ {
+			r := &c.statementRows[k]
+			if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
+				enter()
+				last = entryMark
 			}
-			if at = r.past; at != r.insn {
-				view = 0
+			kind, at, view := flow.MarkExit, r.insn, r.view
+			switch {
+			case b.has(r.own):
+				if kind = flow.MarkEnter; twins != nil && !twins.starts[r.place] {
+					kind = flow.MarkInside
+				}
+				if at = r.past; at != r.insn {
+					view = 0
+				}
+			case twins != nil && nearby[r.own+1] != nearby[r.own] && twins.has(c, r.own, i):
+				if twins.starts[r.place] {
+					out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
+				}
+				kind = flow.MarkTwin
 			}
-		case twins != nil && nearby[r.own+1] != nearby[r.own] && twins.has(c, r.own, i):
-			if twins.starts[r.place] {
-				out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
+			if kind == last && r.block == block && kind != flow.MarkTwin {
+				continue // it changes nothing
 			}
-			kind = flow.MarkTwin
+			out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
+			last, block = kind, r.block
 		}
-		if kind == last && r.block == block && kind != flow.MarkTwin {
-			continue // it changes nothing
-		}
-		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
-		last, block = kind, r.block
 	}
 	if !entered {
 		enter()

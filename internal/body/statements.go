@@ -34,7 +34,12 @@ func (c *Code) readRows() error {
 			note(b.start, int32(i))
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.body, b.body)) })
+	slices.SortFunc(edges, func(a, b edge) int {
+		if a.addr != b.addr { // cmp.Or would compare both
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Compare(a.body, b.body)
+	})
 	edges = slices.Compact(edges)
 	c.edges = edges
 	var here []int32 // the bodies of the edges at an address
@@ -83,18 +88,16 @@ func (c *Code) readRows() error {
 
 // readRuns finds the runs.
 func (c *Code) readRuns() {
-	c.runs = slices.Grow(c.runs[:0], len(c.statementRows))[:len(c.statementRows)]
-	clear(c.runs)
+	c.runs = c.runs[:0]
 	for k := 0; k < len(c.statementRows); {
 		first := &c.statementRows[k]
-		run := rowRun{least: first.own, most: first.own}
-		at := k
+		run := rowRun{first: int32(k), least: first.own, most: first.own}
 		for ; k < len(c.statementRows) && c.statementRows[k].block == first.block; k++ {
 			own := c.statementRows[k].own
 			run.least, run.most = min(run.least, own), max(run.most, own)
 		}
-		run.end = int32(k)
-		c.runs[at] = run
+		run.end, run.last = int32(k), c.statementRows[k-1].addr
+		c.runs = append(c.runs, run)
 	}
 }
 

@@ -395,7 +395,12 @@ func (w *follower) blocks() {
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
 	w.out = append(w.out, w.led...)
-	slices.SortFunc(w.out, func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortFunc(w.out, func(a, b edge) int {
+		if a.from != b.from { // cmp.Or would compare both
+			return cmp.Compare(a.from, b.from)
+		}
+		return cmp.Compare(a.to, b.to)
+	})
 	w.out = slices.Compact(w.out)
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
 	g.of = slices.Grow(g.of[:0], len(g.Insns))[:len(g.Insns)]

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -45,6 +46,7 @@ type Solver struct {
 	joins   map[[2]int32]Join    // see SetJoins
 	joined  []bool               // the blocks to which they lead
 	spans   []int32              // of marks, by block: where they begin
+	has     []has                // what marks each block has
 	headed  []int32              // how many marks of each block are before its first instruction that is no padding
 	firsts  []int32              // that instruction
 	back    []bool               // before each block: execution that is away may come back to the body
@@ -53,10 +55,19 @@ type Solver struct {
 	exits   []bool               // see Exits
 }
 
+// has says what marks a block has: most have none of the body's.
+type has uint8
+
+const (
+	hasNone  has = iota
+	hasExits     // MarkExit alone: what comes in is outside behind them
+	hasOthers
+)
+
 // Solver returns a solver.
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), headed: make([]int32, n), firsts: g.firsts(), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), has: make([]has, n), headed: make([]int32, n), firsts: g.firsts(), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
 }
 
 // turns returns the edges between blocks that lead back to a block on the way to them.
@@ -251,17 +262,7 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		return r
 	}
 	s.marks, s.own = marks, own
-	m := 0
-	for n := range g.Blocks {
-		for ; m < len(marks) && marks[m].Insn < g.Blocks[n].First; m++ {
-		}
-		s.spans[n] = int32(m)
-		k := m
-		for ; k < len(marks) && marks[k].Insn <= s.firsts[n]; k++ {
-		}
-		s.headed[n] = int32(k - m)
-	}
-	s.spans[len(g.Blocks)] = int32(len(marks))
+	s.spread()
 	clear(s.over)
 	s.findBack()
 	clear(s.in)
@@ -273,22 +274,14 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		n := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
 		s.queued[n] = false
-		after, of := s.enter(n), s.of(n)
-		heads := s.heads(n)
-		for i := range heads {
-			after = s.change(n, i, of[i].Kind, after)
-		}
-		after = after&^unsure | s.late[n]
-		for i := heads; i < len(of); i++ {
-			after = s.change(n, i, of[i].Kind, after)
-		}
+		after := s.after(n)
 		if after == s.out[n] {
 			continue
 		}
 		s.out[n] = after
 		for _, to := range g.Blocks[n].Succs {
 			reached, late := after, state(0)
-			if s.headed[to] != 0 || after&away != 0 {
+			if after != outside && (s.headed[to] != 0 || after&away != 0) || s.joined != nil && s.joined[to] {
 				reached, late = s.reached(n, to)
 			}
 			if s.in[to]|reached != s.in[to] || s.late[to]|late != s.late[to] {
@@ -300,12 +293,59 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 	}
 	s.drained = false
 	for n := range g.Blocks {
-		if s.in[n] != outside || s.spans[n] != s.spans[n+1] {
+		if s.in[n] != outside || s.has[n] == hasOthers || s.late[n] != 0 {
 			s.collect(int32(n), &r)
 		}
 	}
 	r.In, r.Out = merge(r.In), merge(r.Out)
 	return r
+}
+
+// spread finds the marks of each block.
+func (s *Solver) spread() {
+	m, marks, blocks := 0, s.marks, s.g.Blocks
+	for ; m < len(marks) && marks[m].Insn < blocks[0].First; m++ {
+	}
+	for n := range blocks {
+		has, heads, next := hasNone, int32(0), int32(math.MaxInt32)
+		if n+1 < len(blocks) {
+			next = blocks[n+1].First
+		}
+		s.spans[n] = int32(m)
+		for ; m < len(marks) && marks[m].Insn < next; m++ {
+			if marks[m].Insn <= s.firsts[n] {
+				heads++
+			}
+			if marks[m].Kind != MarkExit {
+				has = hasOthers
+			} else {
+				has = max(has, hasExits)
+			}
+		}
+		s.headed[n], s.has[n] = heads, has
+	}
+	s.spans[len(blocks)] = int32(len(marks))
+}
+
+// after returns the states behind a block.
+func (s *Solver) after(n int32) state {
+	now := s.in[n]
+	if now&^(outside|inside) == 0 && s.late[n] == 0 && now != 0 && s.has[n] != hasOthers {
+		if s.has[n] == hasExits {
+			return outside
+		}
+		return now
+	}
+	after, of := s.enter(n), s.of(n)
+	heads := s.heads(n)
+	for i := range heads {
+		after = s.change(n, i, of[i].Kind, after)
+	}
+	after = after&^unsure | s.late[n]
+	for i := heads; i < len(of); i++ {
+		after = s.change(n, i, of[i].Kind, after)
+	}
+	return after
 }
 
 func (s *Solver) push(n int32) {
@@ -324,6 +364,9 @@ func (s *Solver) findBack() {
 	clear(s.back)
 	work := s.work[:0]
 	for n := range s.g.Blocks {
+		if s.has[n] != hasOthers {
+			continue
+		}
 		if back, decided := decided(s.of(int32(n))); decided && back {
 			s.back[n] = true
 			work = append(work, int32(n))
@@ -333,7 +376,7 @@ func (s *Solver) findBack() {
 		to := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, p := range s.g.preds[to] {
-			if s.back[p] || s.turn(p, to) {
+			if s.back[p] || s.has[p] == hasExits || s.turn(p, to) {
 				continue
 			}
 			if _, decided := decided(s.of(p)); !decided {
