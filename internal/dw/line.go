@@ -329,10 +329,30 @@ func (u *Unit) Rows() ([]Row, error) {
 }
 
 func (u *Unit) readRows(t *LineTable, rows []Row) ([]Row, error) {
-	if err := u.EachCodeRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
-		return nil, err
+	p := u.runLines(t)
+	sorted, first := true, 0 // first of an address that rows ends with
+	for p.next() {
+		r := &p.row
+		switch {
+		case first == len(rows):
+		case rows[first].Addr != r.Addr:
+			first = len(rows)
+		case r.End:
+			rows = rows[:first] // see EachCodeRow
+		}
+		rows = append(rows, *r)
+		if n := len(rows); n > 1 {
+			before := &rows[n-2]
+			sorted = sorted && (before.Addr < r.Addr || before.Addr == r.Addr && (before.End == r.End || before.End))
+		}
+		if r.End {
+			first = len(rows)
+		}
 	}
-	if !slices.IsSortedFunc(rows, compareRows) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	if !sorted {
 		slices.SortStableFunc(rows, compareRows)
 	}
 	return rows, nil

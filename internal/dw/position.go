@@ -15,21 +15,40 @@ func (u *Unit) Positions(memory []Position) (all []Position, err error) {
 		return memory[:0], err
 	}
 	all = memory[:0]
-	sorted, last := true, uint64(0)
-	err = u.EachCodeRow(t, func(r *Row) {
-		sorted = sorted && (last < r.Addr || last == r.Addr && !r.End) // as compareRows has it
-		last = r.Addr
-		all = addPosition(all, r)
-	})
-	if err != nil || sorted {
-		return all, err
+	u.rowsMu.Lock()
+	rows := t.rows
+	u.rowsMu.Unlock()
+	if rows != nil {
+		return positionsOf(rows, all), nil
 	}
-	rows, err := u.Rows()
-	all = all[:0]
+	p := u.runLines(t)
+	last, first, none := uint64(0), uint64(0), true // the addresses of the rows before the row's address and at it
+	for p.next() {
+		r := &p.row
+		if none || first != r.Addr {
+			last, first, none = first, r.Addr, false
+		}
+		// As compareRows has it. What a sequence has at its end is dropped (see EachCodeRow), and here the end takes its place.
+		if r.Addr < last || r.Addr == last && r.End {
+			if rows, err = u.Rows(); err != nil {
+				return nil, err
+			}
+			return positionsOf(rows, all[:0]), nil
+		}
+		all = addPosition(all, r)
+		if r.End {
+			last, none = r.Addr, true
+		}
+	}
+	return all, p.err
+}
+
+// positionsOf adds those of rows.
+func positionsOf(rows []Row, all []Position) []Position {
 	for i := range rows {
 		all = addPosition(all, &rows[i])
 	}
-	return all, err
+	return all
 }
 
 // addPosition adds that of a row, which takes the place of a row before it at the same address.
