@@ -55,8 +55,11 @@ func (t *Table) refuses(from, addr uint64) Cause {
 	if d == nil {
 		return CauseNone
 	}
+	var code []byte
+	if len(rules.Refusals) > 0 || d.Fixed == 0 {
+		code = codeAt(t.img, addr, maxInstruction)
+	}
 	if len(rules.Refusals) > 0 {
-		code := codeAt(t.img, addr, maxInstruction)
 		if slices.ContainsFunc(rules.Refusals, func(r probed.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
 			return causeCannotStep
 		}
@@ -68,17 +71,17 @@ func (t *Table) refuses(from, addr uint64) Cause {
 		return CauseNone
 	}
 	if d.Fixed == 0 {
-		if code := codeAt(t.img, addr, maxInstruction); code != nil && rules.CannotStep(code) {
+		if code != nil && rules.CannotStep(code) {
 			return causeCannotStep
 		}
 		return CauseNone
 	}
 	from = max(from, addr-min(addr, rules.Sequence*d.Fixed))
-	code, err := inside.File(t.img).Bytes(from, addr+d.Fixed-from)
+	before, err := inside.File(t.img).Bytes(from, addr+d.Fixed-from)
 	if err != nil {
 		return CauseNone
 	}
-	return refuses(d, rules, t.release, code)
+	return refuses(d, rules, t.release, before)
 }
 
 // refuses looks at the last instruction of some code, and at those before it that a sequence may
