@@ -21,6 +21,7 @@ type Writer struct {
 	strings interned[string] // all texts
 	recent  [1 << 10]int32   // see text
 	funs    interned[*Function]
+	lately  [1 << 12]int32 // see function
 	values  interned[*Value]
 	tuples  interned[[]int32] // values of parameters
 	chains  interned[chain]
@@ -102,7 +103,7 @@ func (w *Writer) Add(at uint64, s *Site) error {
 		}
 		x.chain = w.chains.add(w.key, func() chain { return n })
 	}
-	x.fun = w.function(s.Function)
+	x.fun = w.function(s.Of, s.Function)
 	v, err := w.valuesOf(&s.Values)
 	if err != nil {
 		return err
@@ -176,7 +177,20 @@ func (w *Writer) text(s string) int32 {
 // own returns the writer's own string with a text.
 func (w *Writer) own(s string) string { return w.strings.all[w.text(s)] }
 
-func (w *Writer) function(f *Function) int32 {
+// function returns the number of a site's function, which of tells apart: lately has those of sites before it, from 1.
+func (w *Writer) function(of uint64, f *Function) int32 {
+	last := &w.lately[of%uint64(len(w.lately))]
+	if *last == 0 || !same(w.funs.all[*last-1], f) {
+		*last = w.newFunction(f) + 1
+	}
+	return *last - 1
+}
+
+func same(a, b *Function) bool {
+	return a.DeclLine == b.DeclLine && a.Name == b.Name && a.DeclFile == b.DeclFile && a.Qualified == b.Qualified && slices.Equal(a.Params, b.Params)
+}
+
+func (w *Writer) newFunction(f *Function) int32 {
 	k := w.key[:0]
 	for _, s := range []string{f.Name, f.Qualified, f.DeclFile} {
 		k = binary.AppendVarint(k, int64(w.text(s)))
