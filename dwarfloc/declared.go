@@ -9,12 +9,24 @@ func (s *Site) Declared() (file string, line int, err error) {
 }
 
 func (debugInfo) declared(s *Site) (file string, line int, err error) {
+	if s.reused {
+		return s.declaration() // EachSite has called guard
+	}
+	return s.guardedDeclaration()
+}
+
+func (s *Site) guardedDeclaration() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
-		e, err := s.u.Entry(s.DIE)
-		if err == nil {
-			file, line, err = declared.At(e)
-		}
+		file, line, err = s.declaration()
 		return err
 	})
 	return file, line, err
+}
+
+func (s *Site) declaration() (file string, line int, err error) {
+	e, err := s.u.Entry(s.DIE)
+	if err != nil {
+		return "", 0, err
+	}
+	return declared.At(e)
 }

@@ -15,7 +15,14 @@ import (
 // What a definition names that is not a variable of the program.
 
 // frameVariable is inside.Frame.
-func (s *Site) frameVariable() (v *Variable, err error) {
+func (s *Site) frameVariable() (*Variable, error) {
+	if s.reused {
+		return s.frame() // EachSite has called guard
+	}
+	return s.guardedFrame()
+}
+
+func (s *Site) guardedFrame() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.frame()
 		return err

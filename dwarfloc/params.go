@@ -99,12 +99,16 @@ type resolvers struct {
 	evaluators pool[resolve.Evaluator]
 	spots      pool[entries.Spot]
 	copies     pool[Site]
+	lists      []*Site        // what list returns
 	vars       pool[Variable] // that are no parameters
+	results    map[*types.Type]returned
+	resultsOf  *unit
 }
 
 // next makes them ready for the next site.
 func (r *resolvers) next() {
 	r.params.used, r.evaluators.used, r.spots.used, r.copies.used, r.vars.used = 0, 0, 0, 0, 0
+	r.lists = r.lists[:0]
 }
 
 // pool is memory for what is made anew for each site.
@@ -151,6 +155,17 @@ func (s *Site) at() *entries.Spot {
 	}
 	s.setSpot(at)
 	return at
+}
+
+// list returns memory for copies of the site.
+func (s *Site) list(n int) []*Site {
+	if s.resolvers == nil {
+		return make([]*Site, n)
+	}
+	all := &s.resolvers.lists
+	from := len(*all)
+	*all = append(*all, make([]*Site, n)...)
+	return (*all)[from : from+n : from+n]
 }
 
 // newVariable returns memory for a variable at the site that is no parameter.

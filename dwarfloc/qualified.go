@@ -27,10 +27,10 @@ func (s *Site) QualifiedName() (string, error) {
 }
 
 func (debugInfo) qualifiedName(s *Site) (string, error) {
-	name := s.Function
-	if name != "" && !s.u.qualifies() {
-		return name, nil
+	if s.Function != "" && !s.u.qualifies() {
+		return s.Function, nil
 	}
+	name := s.Function
 	err := s.u.img.guard(func() error {
 		if name == "" {
 			name = s.u.img.r.Index.NameOf(s.u.NameRefOf(&s.u.Recs[s.spot.Rec]))

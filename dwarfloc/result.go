@@ -17,7 +17,14 @@ import (
 const returnsNothing = "the function returns nothing"
 
 // result is inside.Result.
-func (s *Site) result() (v *Variable, err error) {
+func (s *Site) result() (*Variable, error) {
+	if s.reused {
+		return s.by.result(s) // EachSite has called guard
+	}
+	return s.guardedResult()
+}
+
+func (s *Site) guardedResult() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.by.result(s)
 		return err
@@ -75,7 +82,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
-	if v.Loc, v.Reason, err = abi.Returned(t, s.u.Lang, s.Image.machine()); err != nil {
+	if v.Loc, v.Reason, err = s.returned(t); err != nil {
 		return nil, err
 	}
 	if v.Reason.Code == reasons.VectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
@@ -88,4 +95,34 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		}
 	}
 	return v, nil
+}
+
+// returned is where a function of the site's unit returns a result of a type.
+type returned struct {
+	l loc.Location
+	r loc.Reason
+}
+
+// returned returns where a result of a type is. Many functions of a unit return the same types.
+func (s *Site) returned(t *types.Type) (loc.Location, loc.Reason, error) {
+	own := s.resolvers
+	if own == nil {
+		return abi.Returned(t, s.u.Lang, s.Image.machine())
+	}
+	if own.resultsOf != s.u {
+		own.resultsOf = s.u
+		clear(own.results)
+	}
+	x, known := own.results[t]
+	if !known {
+		var err error
+		if x.l, x.r, err = abi.Returned(t, s.u.Lang, s.Image.machine()); err != nil {
+			return x.l, x.r, err
+		}
+		if own.results == nil {
+			own.results = make(map[*types.Type]returned)
+		}
+		own.results[t] = x
+	}
+	return x.l, x.r, nil
 }

@@ -157,9 +157,16 @@ func (debugInfo) body(s *Site) hooks.Body {
 
 // once is inside.Once.
 func (s *Site) once() (at *Site, within bool, err error) {
-	if s.Kind != SiteEntry {
+	switch {
+	case s.Kind != SiteEntry:
 		return s, false, nil
+	case s.reused:
+		return s.by.begun(s) // EachSite has called guard
 	}
+	return s.guardedOnce()
+}
+
+func (s *Site) guardedOnce() (at *Site, within bool, err error) {
 	err = s.Image.guard(func() (err error) {
 		at, within, err = s.by.begun(s)
 		return err
@@ -223,7 +230,7 @@ func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 
 // waysIn is inside.WaysIn.
 func (s *Site) waysIn(w *body.Ways) []*Site {
-	out := make([]*Site, len(w.In))
+	out := s.list(len(w.In))
 	for i := range w.In {
 		out[i] = s.through(w, &w.In[i], i, len(w.In))
 		if w.Unknown != "" {
@@ -235,7 +242,7 @@ func (s *Site) waysIn(w *body.Ways) []*Site {
 
 // waysOut is inside.WaysOut.
 func (s *Site) waysOut(w *body.Ways) []*Site {
-	out := make([]*Site, len(w.Out))
+	out := s.list(len(w.Out))
 	for i := range w.Out {
 		at := s.through(w, &w.Out[i], i, len(w.Out))
 		at.Kind, at.inside, at.body = SiteExit, true, s.Addr
@@ -261,7 +268,7 @@ func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 func (s *Site) elsewhere(addr, view uint64, state entries.Place) *Site {
 	at := s.copied()
 	at.Addr, at.View, at.state = addr, view, state
-	if at.described {
+	if _, same := s.by.(debugInfo); at.described && !(same && addr == s.Addr) {
 		at.describeAddress()
 	}
 	return at

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/witness"
 )
@@ -20,6 +21,7 @@ type Shared struct {
 	// computing is a function whose code computes addresses from a register: see body.Unit.StoresAll.
 	computing     markedOf
 	computingFrom uint64
+	frames        dw.CFARules
 }
 
 // Share makes an evaluator use what others know.
