@@ -186,7 +186,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if img.lost != nil {
 		key = "" // the index of a part would take the place of the whole one's
 	}
-	img.r = &entries.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted, LeftOut: img.leftOut}
+	img.r = &entries.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted, LeftOut: img.leftOut, Alone: img.o.TypesOf == nil}
 	img.r.Index = index.New(data, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: key,
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,

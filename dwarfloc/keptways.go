@@ -174,6 +174,9 @@ func (img *Image) keepDerived() error {
 		if extents, more := img.r.Extents(); more {
 			img.r.Index.DeriveImage(index.BlockExtents, extents)
 		}
+		if plain, more := img.r.PlainBodies(); more {
+			img.r.Index.DeriveImage(index.BlockPlain, plain)
+		}
 		return img.r.Index.KeepDerived()
 	})
 }

@@ -258,6 +258,7 @@ func (s *Site) setSpot(at *entries.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
 	at.Again, at.Behind = s.repeats, s.behind
+	at.Own = *at == s.spot
 }
 
 var spotKinds = [...]entries.Kind{
@@ -267,22 +268,27 @@ var spotKinds = [...]entries.Kind{
 // describe sets the fields that EachSite leaves empty: names, callers, symbol and
 // section.
 func (debugInfo) describe(s *Site) error {
-	if s.described {
+	switch {
+	case s.described:
 		return nil
+	case s.reused:
+		return s.readNames() // EachSite has called guard
 	}
-	return s.u.img.guard(func() error {
-		u := s.u
-		s.Function = u.img.r.Index.NameOf(u.NameRefOf(&u.Recs[s.spot.Rec]))
-		if s.Inlined() {
-			s.CallFile = u.File(s.spot.CallFile)
-			if err := s.readCallers(); err != nil {
-				return err
-			}
+	return s.u.img.guard(s.readNames)
+}
+
+func (s *Site) readNames() error {
+	u := s.u
+	s.Function = u.img.r.Index.NameOf(u.NameRefOf(&u.Recs[s.spot.Rec]))
+	if s.Inlined() {
+		s.CallFile = u.File(s.spot.CallFile)
+		if err := s.readCallers(); err != nil {
+			return err
 		}
-		s.describeAddress()
-		s.described = true
-		return nil
-	})
+	}
+	s.describeAddress()
+	s.described = true
+	return nil
 }
 
 // describeAddress sets the symbol and the section.

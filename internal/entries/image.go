@@ -35,10 +35,12 @@ type Image struct {
 	Units     []Unit             // by number; set by Prepare
 	Preempted *preempt.Variables // binds names as the dynamic linker does
 	LeftOut   rule.Set           // by these rules nothing is recovered
+	Alone     bool               // no other image completes its types
 
 	Derived sync.Map // what rooms above have derived from all of it, by keys of their own types
 
 	extents extents // see unitExtents
+	plain   plainBodies
 }
 
 // Unit is a unit of the image, with what has been derived from it.
@@ -94,6 +96,16 @@ func (u *Unit) ForgetRead() {
 	u.calls.Store(nil)
 	u.function.Store(nil)
 }
+
+// Plain reports whether it is known that the debug information lacks nothing of the parameters of a record's body where that begins, and that
+// no witness says more.
+func (u *Unit) Plain(rec int32) bool { return u.Img.plain.has(u.Index, u.Unit, rec) }
+
+// SetPlain notes that it is so.
+func (u *Unit) SetPlain(rec int32) { u.Img.plain.set(u.Index, u.Unit, rec) }
+
+// PlainBodies returns a form of what SetPlain has noted for the index, and whether there is more than that has.
+func (img *Image) PlainBodies() (packed []byte, more bool) { return img.plain.pack() }
 
 // TypeOf returns the type that a reference names.
 func (u *Unit) TypeOf(v dw.Value) (*types.Type, error) { return u.Img.Types.Of(u.Unit.Unit, v) }

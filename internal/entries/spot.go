@@ -41,6 +41,8 @@ type Spot struct {
 	Again bool
 	// Behind is set if straight code leads there from a loop that is not the body's.
 	Behind bool
+	// Own is set if it is as Read has made it.
+	Own bool
 
 	PCs      dw.PCs
 	Origin   dw.Value // DW_AT_abstract_origin

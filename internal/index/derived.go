@@ -22,6 +22,7 @@ const (
 	BlockAsked    = iota // symbols: see image.File.Asked
 	BlockControls        // see witness.Controls
 	BlockExtents         // see entries.Image.UnitsAt
+	BlockPlain           // see entries.Unit.Plain
 	imageBlocks
 )
 

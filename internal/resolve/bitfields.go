@@ -26,9 +26,7 @@ import (
 
 // fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
 func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err error) {
-	if l.Kind == loc.KindValue {
-		l.Expr = arithmetic.Extracted(l.Expr)
-	}
+	extract(l)
 	if ev.spot.Kind != entries.Inline {
 		return "", nil
 	}
@@ -46,6 +44,13 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 		return "GCC's note is the memory that a bit-field is in, without saying which bits it has", nil
 	}
 	return "", err
+}
+
+// extract makes two shifts the extraction of a bit-field.
+func extract(l *loc.Location) {
+	if l.Kind == loc.KindValue {
+		l.Expr = arithmetic.Extracted(l.Expr)
+	}
 }
 
 // cutByField reports whether a number is computed, and may be cut by a bit-field of which GCC's note gives the mode: a variable of a caller has one, or points to what has.

@@ -17,7 +17,7 @@ import (
 
 // claimed sets the location of a parameter that is optimized out and that a witness knows.
 func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
-	if ev.unclaimed || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != entries.Inline || x.Tag != dw.TagFormalParameter {
+	if ev.unclaimed || ev.plain || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != entries.Inline || x.Tag != dw.TagFormalParameter {
 		return false, nil
 	}
 	out := ev.spot.U.Img.LeftOut
@@ -43,7 +43,7 @@ func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
 	if because == "" || out.Has(l.Rule) || err != nil {
 		return false, err
 	}
-	a.Loc, a.Reason, a.Because = l, loc.Reason{}, because
+	a.Loc, a.Reason, a.Because, ev.lacked = l, loc.Reason{}, because, true
 	return true, nil
 }
 

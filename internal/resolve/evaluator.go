@@ -41,6 +41,8 @@ type Evaluator struct {
 	movedBits uint8 // and so many lower bits of it are what was passed
 
 	unclaimed bool           // only debug information is asked
+	plain     bool           // it lacks nothing: see entries.Unit.Plain
+	lacked    bool           // it lacks something, as has turned out
 	chosen    entries.Chosen // memory of settle
 	evidence  evidence
 	candidate judge.Candidate
@@ -273,7 +275,7 @@ func (ev *Evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil
 	}
-	rule, ok, err := ev.u.Img.Data.CFA(ev.spot.At.Addr)
+	rule, ok, err := ev.frameRule()
 	switch {
 	case err != nil:
 		return nil, loc.Reason{}, err
@@ -296,6 +298,14 @@ func (ev *Evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 		ev.cfaExpr = ev.Register(rule.Reg, rule.Off)
 	}
 	return ev.cfaExpr, loc.Reason{}, nil
+}
+
+// frameRule returns the rule for the canonical frame address at the site.
+func (ev *Evaluator) frameRule() (dw.CFARule, bool, error) {
+	if ev.shared == nil {
+		return ev.u.Img.Data.CFA(ev.spot.At.Addr)
+	}
+	return ev.shared.frames.At(ev.u.Img.Data, ev.spot.At.Addr)
 }
 
 // constantOf mends LLVM's constants in DWARF 2 and 3, which have no DW_OP_stack_value: the number is the value.

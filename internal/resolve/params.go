@@ -82,6 +82,29 @@ func (r *Params) Read(s *entries.Spot) (n int, err error) {
 // Each calls f with each parameter in order, by its name: so many entries describe it. The answer is valid until f returns, and what it refers
 // to until the next Read.
 func (r *Params) Each(f func(name string, described int, a *Answer)) error {
+	s := r.ev.spot
+	keeps, err := r.keeps()
+	if err != nil {
+		return err
+	}
+	r.ev.plain, r.ev.lacked = keeps && s.U.Plain(s.Rec), false
+	if err := r.each(f); err != nil || !keeps || r.ev.plain || r.ev.lacked || r.ev.unclaimed {
+		return err
+	}
+	s.U.SetPlain(s.Rec)
+	return nil
+}
+
+// keeps reports whether it is kept of a body that its parameters are plain: of those that all of a kernel is asked about.
+func (r *Params) keeps() (bool, error) {
+	s := r.ev.spot
+	if !s.Own || !s.U.Img.Alone || s.U.Img.LeftOut != 0 || r.ev.shared == nil {
+		return false, nil
+	}
+	return s.U.Img.Code.IsKernel()
+}
+
+func (r *Params) each(f func(name string, described int, a *Answer)) error {
 	a := &r.a
 	for i := range r.decl {
 		p := &r.pairs[i]

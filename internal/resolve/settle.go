@@ -76,6 +76,7 @@ func (ev *Evaluator) Settle(a *Answer, x *entries.Var, t *types.Type, err error)
 	if !errors.As(err, &fe) {
 		return err
 	}
+	ev.lacked = true
 	a.Loc, a.Reason = loc.Location{}, loc.Reason{Code: reasons.Damaged, Detail: err.Error()}
 	return nil
 }
@@ -197,12 +198,14 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: arithmetic.NothingLeft}
 		return nil
 	}
-	because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU())
-	if err != nil {
+	if ev.plain {
+		if x.U.Body.GNU() {
+			extract(l) // as what is lacking is asked for
+		}
+	} else if because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU()); err != nil {
 		return err
-	}
-	if because != "" {
-		l.Doubt, v.Because = reasons.Contradictory, because
+	} else if because != "" {
+		l.Doubt, v.Because, ev.lacked = reasons.Contradictory, because, true
 	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
