@@ -196,8 +196,8 @@ type whole struct {
 // blocks makes blocks of sites: the trees of what is inlined into each function.
 func (e *encoder) blocks() error {
 	w := e.w
-	known := make(map[whole]*fun)
-	bases := make(map[look]*fun)
+	known := make(map[whole]*fun, len(w.funs.all))
+	bases := make(map[look]*fun, len(w.funs.all))
 	var params []byte
 	function := func(f *Function, ordinal int) *fun {
 		key := lookOf(f, ordinal)
@@ -222,16 +222,21 @@ func (e *encoder) blocks() error {
 		fun     int32
 		ordinal int
 	}
-	found := make(map[twin]*fun)          // of what function returns
-	looks := make([]int, len(w.funs.all)) // numbers, from 1, of what functions look like but for their parameters
-	lookIDs := make(map[look]int)
-	var room []node               // of a block whose size is not known yet
-	ofs := make(map[int][]uint64) // of a block, numbers of functions that look the same
+	first := make([]*fun, len(w.funs.all)) // what function returns for the ordinal 0, as most have
+	found := make(map[twin]*fun)           // and for others
+	looks := make([]int, len(w.funs.all))  // numbers, from 1, of what functions look like but for their parameters
+	lookIDs := make(map[look]int, len(w.funs.all))
+	type numbers struct {
+		of []uint64
+		in int // the block's
+	}
+	ofs := make([]numbers, len(w.funs.all)+1) // of a block, by looks: numbers of functions that look the same
+	var room []node                           // of a block whose size is not known yet
 	for i := 0; i < len(w.sites); {
 		b := block{room[:0]}
 		in := w.sites[i].in
 		var stack []int32 // nodes around the next one
-		clear(ofs)
+		number := len(e.blockList) + 1
 		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
 			s := &w.sites[i]
 			f := w.funs.all[s.fun]
@@ -244,15 +249,26 @@ func (e *encoder) blocks() error {
 				}
 				looks[s.fun] = look
 			}
-			ordinal := slices.Index(ofs[look], s.of)
-			if ordinal < 0 {
-				ordinal = len(ofs[look])
-				ofs[look] = append(ofs[look], s.of)
+			same := &ofs[look]
+			if same.in != number {
+				same.of, same.in = same.of[:0], number
 			}
-			x := found[twin{s.fun, ordinal}]
+			ordinal := slices.Index(same.of, s.of)
+			if ordinal < 0 {
+				ordinal = len(same.of)
+				same.of = append(same.of, s.of)
+			}
+			x := first[s.fun]
+			if ordinal > 0 {
+				x = found[twin{s.fun, ordinal}]
+			}
 			if x == nil {
 				x = function(f, ordinal)
-				found[twin{s.fun, ordinal}] = x
+				if ordinal == 0 {
+					first[s.fun] = x
+				} else {
+					found[twin{s.fun, ordinal}] = x
+				}
 			}
 			n := node{s: s, f: x, parent: -1, file: s.callFile, line: s.callLine}
 			if !s.inline {
@@ -371,7 +387,6 @@ func (e *encoder) numberFunctions() {
 // rankAll sorts what sites share by how often they do.
 func (e *encoder) rankAll() error {
 	w := e.w
-	e.rankTexts()
 	// Values, by how many parameters have them.
 	e.counts = make([]int, len(e.values))
 	tupleKey := func(list []int32) string {

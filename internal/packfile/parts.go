@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/sealed"
@@ -83,11 +84,24 @@ const lastView = 1<<32 - 1
 
 // finish makes the section. types is the contents of .BTF.
 func (e *encoder) finish(types []byte) ([]byte, error) {
-	if err := e.rankAll(); err != nil {
+	e.rankTexts()
+	var beside sync.WaitGroup
+	beside.Go(e.rankParams)
+	err := e.rankAll()
+	if beside.Wait(); err != nil {
 		return nil, err
 	}
-	e.rankParams()
 	var parts [numParts][]byte
+	beside.Go(func() { parts[partBlocks] = e.sites() })
+	err = e.tables(&parts, types)
+	if beside.Wait(); err != nil {
+		return nil, err
+	}
+	return e.assemble(parts), nil
+}
+
+// tables makes all parts but the blocks.
+func (e *encoder) tables(parts *[numParts][]byte, types []byte) (err error) {
 	parts[partNames], parts[partTexts] = textTable(e.names, true), textTable(e.texts, false)
 	width := bits.Len(uint(len(e.names)))
 	var ids bitWriter
@@ -125,9 +139,8 @@ func (e *encoder) finish(types []byte) ([]byte, error) {
 	r = records{}
 	for _, v := range e.values {
 		r.begin(0)
-		var err error
 		if r.body, err = e.appendValue(r.body, v); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	parts[partValues] = r.end(false)
@@ -137,15 +150,13 @@ func (e *encoder) finish(types []byte) ([]byte, error) {
 		r.body = appendList(r.body, l)
 	}
 	parts[partTuples] = r.end(false)
-	parts[partBlocks] = e.sites()
-	var err error
 	if parts[partBTFIndex], err = btf.Index(types); err != nil {
-		return nil, err
+		return err
 	}
 	for piece := range slices.Chunk(types, sealed.PageSize) {
 		parts[partBTFSums] = binary.LittleEndian.AppendUint32(parts[partBTFSums], sealed.Sum(piece))
 	}
-	return e.assemble(parts), nil
+	return nil
 }
 
 func appendList(b []byte, l []int) []byte {

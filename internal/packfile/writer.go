@@ -1,13 +1,13 @@
 package packfile
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -278,7 +278,7 @@ func (w *Writer) Finish(final func(TypeID) TypeID, types func() []byte) ([]byte,
 	if final == nil {
 		final = func(t TypeID) TypeID { return t }
 	}
-	slices.SortFunc(w.sites, func(a, b written) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.at, b.at)) })
+	w.sort()
 	for i := 1; i < len(w.sites); i++ {
 		if a, b := &w.sites[i-1], &w.sites[i]; a.in == b.in && a.at == b.at {
 			return nil, fmt.Errorf("two sites have the entry %#x", a.at)
@@ -291,6 +291,33 @@ func (w *Writer) Finish(final func(TypeID) TypeID, types func() []byte) ([]byte,
 		return nil, err
 	}
 	return e.finish(types())
+}
+
+// sort puts the sites in the order of the blocks, and in these in that of their entries. They are large, so each is moved once.
+func (w *Writer) sort() {
+	order := make([]int32, len(w.sites))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	order = radix.Sort(order, func(i *int32) uint64 { return w.sites[*i].at })
+	order = radix.Sort(order, func(i *int32) uint64 { return w.sites[*i].in })
+	for first := range order {
+		if order[first] < 0 {
+			continue // it is where it belongs
+		}
+		x := w.sites[first]
+		at := first
+		for {
+			from := int(order[at])
+			order[at] = -1
+			if from == first {
+				break
+			}
+			w.sites[at] = w.sites[from]
+			at = from
+		}
+		w.sites[at] = x
+	}
 }
 
 // appendExpr appends an expression, an operation before its operands.
