@@ -187,9 +187,9 @@ func lookOf(f *Function, ordinal int) look {
 	return look{f.Name, f.Qualified, f.DeclFile, f.DeclLine, ordinal}
 }
 
-// whole is a look with parameters.
+// whole is a look, by its number, with parameters.
 type whole struct {
-	look
+	look   int
 	params string
 }
 
@@ -197,10 +197,20 @@ type whole struct {
 func (e *encoder) blocks() error {
 	w := e.w
 	known := make(map[whole]*fun, len(w.funs.all))
-	bases := make(map[look]*fun, len(w.funs.all))
+	bases := make([]*fun, 1, len(w.funs.all)+1) // by look
+	lookIDs := make(map[look]int, len(w.funs.all))
+	numberOf := func(f *Function, ordinal int) int {
+		key := lookOf(f, ordinal)
+		id := lookIDs[key]
+		if id == 0 {
+			id = len(bases)
+			lookIDs[key], bases = id, append(bases, nil)
+		}
+		return id
+	}
 	var params []byte
 	function := func(f *Function, ordinal int) *fun {
-		key := lookOf(f, ordinal)
+		key := numberOf(f, ordinal)
 		params = params[:0]
 		for i := range f.Params {
 			params = binary.AppendUvarint(binary.AppendUvarint(params, uint64(w.text(f.Params[i].Name))), uint64(f.Params[i].Type))
@@ -225,13 +235,12 @@ func (e *encoder) blocks() error {
 	first := make([]*fun, len(w.funs.all)) // what function returns for the ordinal 0, as most have
 	found := make(map[twin]*fun)           // and for others
 	looks := make([]int, len(w.funs.all))  // numbers, from 1, of what functions look like but for their parameters
-	lookIDs := make(map[look]int, len(w.funs.all))
 	type numbers struct {
 		of []uint64
 		in int // the block's
 	}
-	ofs := make([]numbers, len(w.funs.all)+1) // of a block, by looks: numbers of functions that look the same
-	var room []node                           // of a block whose size is not known yet
+	var ofs []numbers // of a block, by looks: numbers of functions that look the same
+	var room []node   // of a block whose size is not known yet
 	for i := 0; i < len(w.sites); {
 		b := block{room[:0]}
 		in := w.sites[i].in
@@ -242,12 +251,11 @@ func (e *encoder) blocks() error {
 			f := w.funs.all[s.fun]
 			look := looks[s.fun]
 			if look == 0 {
-				key := lookOf(f, 0)
-				if look = lookIDs[key]; look == 0 {
-					look = len(lookIDs) + 1
-					lookIDs[key] = look
-				}
+				look = numberOf(f, 0)
 				looks[s.fun] = look
+			}
+			if look >= len(ofs) {
+				ofs = append(ofs, make([]numbers, len(bases)-len(ofs))...)
 			}
 			same := &ofs[look]
 			if same.in != number {
