@@ -123,10 +123,10 @@ func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 	var first atomic.Int64 // unit that has it, or that is damaged
 	first.Store(int64(len(all)))
 	err = d.index.Parallel(len(all), func(_ *index.Scanner, i int) error {
-		if int64(i) > first.Load() || ok && !mentions(i) {
+		u, x := &d.units[i], &all[i]
+		if int64(i) > first.Load() || ok && !mentions(i, func(at uint64) bool { return u.MayName(at, tags) }) {
 			return nil
 		}
-		u, x := &d.units[i], &all[i]
 		if !u.Loaded() {
 			defer u.Forget() // a search goes through many units
 		}

@@ -253,3 +253,60 @@ func (u *Unit) Writes(wanted Attr) bool {
 	}
 	return false
 }
+
+// MayName reports whether what refers to a string at an offset of the unit can be the name of an entry with one of some tags that is no mere
+// declaration, by the code that is before it: compilers write names first.
+func (u *Unit) MayName(at uint64, tags []Tag) bool {
+	if u.Dwarf64 {
+		return true
+	}
+	b := u.abbrevData()
+	for {
+		code := b.ULEB()
+		if code == 0 || b.Bad {
+			return b.Bad
+		}
+		wanted := slices.Contains(tags, Tag(min(b.ULEB(), 1<<16-1)))
+		b.U8()
+		var name Form // of the first attribute, if that is the name
+		declared := false
+		for first := true; ; first = false {
+			attr, f := nextSpec(&b)
+			switch {
+			case b.Bad:
+				return true
+			case f == FormImplicitConst:
+				b.SLEB()
+			case attr == AttrName && first:
+				name = f
+			case attr == AttrName && wanted:
+				return true
+			case attr == AttrDeclaration:
+				declared = f == FormFlagPresent
+			}
+			if attr == 0 && f == 0 {
+				break
+			}
+		}
+		switch {
+		case !wanted, declared, name == 0:
+		case name != FormStrp && name != FormLineStrp, u.endsWith(at, code):
+			return true
+		}
+	}
+}
+
+// endsWith reports whether a LEB128 number in the unit ends at an offset.
+func (u *Unit) endsWith(at, number uint64) bool {
+	d := u.Data.Info[u.First:at]
+	for n := 1; n <= min(len(d), 5); n++ {
+		if n > 1 && d[len(d)-n] < 0x80 {
+			return false
+		}
+		b := bin.Reader{D: d, P: len(d) - n}
+		if b.ULEB() == number && !b.Bad && b.P == len(d) {
+			return true
+		}
+	}
+	return false
+}

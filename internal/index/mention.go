@@ -32,7 +32,7 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		found[i] = mentions(i)
+		found[i] = mentions(i, nil)
 		return nil
 	})
 	for _, i := range x.AllUnits() {
@@ -43,8 +43,9 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 	return units, true, err
 }
 
-// Mentioned is Mentions for units that are asked for one by one, by their numbers.
-func (x *Index) Mentioned(sel *Selector) (mentions func(unit int) bool, ok bool, err error) {
+// Mentioned is Mentions for units that are asked for one by one, by their numbers. is, if it is not nil, is asked whether what refers to the
+// name in .debug_info, at an offset, is what is looked for.
+func (x *Index) Mentioned(sel *Selector) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
 	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
@@ -53,20 +54,22 @@ func (x *Index) Mentioned(sel *Selector) (mentions func(unit int) bool, ok bool,
 	if x.Data.BigEndian {
 		order = binary.BigEndian
 	}
-	needles := make([]needle, 0, len(sel.offsets)+1)
+	needles := make([]needle, 0, len(sel.offsets))
+	var text needle
 	err = x.Guard(func() error {
 		always = x.crossing()
 		rare := rarity(x.Data.Info)
 		for _, n := range sel.offsets {
 			needles = append(needles, newNeedle(order.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
 		}
-		needles = append(needles, newNeedle(append([]byte(sel.literal), 0), rare))
+		text = newNeedle(append([]byte(sel.literal), 0), rare)
 		return nil
 	})
-	return func(i int) bool {
+	return func(i int, is func(at uint64) bool) bool {
 		u := &x.Units[i]
 		d := x.Data.Info[u.First:u.End]
-		return always[i] || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d) })
+		found := func(at int) bool { return is == nil || is(u.First+uint64(at)) }
+		return always[i] || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d, found) }) || text.in(d, func(int) bool { return true })
 	}, true, err
 }
 
@@ -168,7 +171,8 @@ func newNeedle(b []byte, rare *[256]int) needle {
 	return n
 }
 
-func (n needle) in(d []byte) bool {
+// in reports whether d has the string at a place that found accepts.
+func (n needle) in(d []byte, found func(at int) bool) bool {
 	c := n.b[n.rare]
 	for p := n.rare; p < len(d); p++ {
 		i := bytes.IndexByte(d[p:], c)
@@ -176,7 +180,7 @@ func (n needle) in(d []byte) bool {
 			return false
 		}
 		p += i
-		if bytes.HasPrefix(d[p-n.rare:], n.b) {
+		if bytes.HasPrefix(d[p-n.rare:], n.b) && found(p-n.rare) {
 			return true
 		}
 	}
