@@ -268,7 +268,7 @@ func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 func (s *Site) elsewhere(addr, view uint64, state entries.Place) *Site {
 	at := s.copied()
 	at.Addr, at.View, at.state = addr, view, state
-	if _, same := s.by.(debugInfo); at.described && !(same && addr == s.Addr) {
+	if _, same := s.by.(debugInfo); at.described && (!same || addr != s.Addr) {
 		at.describeAddress()
 	}
 	return at
