@@ -243,12 +243,15 @@ func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
 		if !ok && !next.Call && c.graph.Insns[n].Kind == flow.Plain {
 			return false
 		}
-		if touch, ok := c.arch.Touches(t, code, addr); ok && touch.Writes {
+		switch touch, known := c.arch.Touches(t, code, addr); {
+		case known && touch.Writes:
 			if d := s.distance(touch.At); d.known {
 				f.stores = append(f.stores, store{insn: n, off: d.bytes, size: touch.Size})
 			} else if s.mayBe(touch.At) {
 				f.stores = append(f.stores, store{insn: n, anywhere: true})
 			}
+		case !known && ok && w.Memory && !next.Call && !w.Registers.Has(sp): // what is pushed is no object
+			f.stores = append(f.stores, store{insn: n, anywhere: true})
 		}
 		s.follow(n)
 		if next.Call {
