@@ -13,7 +13,7 @@ import (
 type Texts struct {
 	mu     sync.Mutex
 	long   map[uintptr]string // by the address where they end
-	recent atomic.Pointer[[recentTexts]atomic.Pointer[recentText]]
+	recent atomic.Pointer[recentlyMade]
 }
 
 // recentTexts is how many strings at an offset are remembered: neighbours in a file have the same names again and again. Of a kernel's
@@ -21,6 +21,12 @@ type Texts struct {
 const recentTexts = 1 << recentBits
 
 const recentBits = 12
+
+// recentlyMade are strings that were asked for twice, in slots by their addresses: what is asked for once is not remembered, as when names are looked through.
+type recentlyMade struct {
+	asked [recentTexts]atomic.Uintptr // the address of the last one
+	texts [recentTexts]atomic.Pointer[recentText]
+}
 
 // recentText is the string at an address.
 type recentText struct {
@@ -38,8 +44,8 @@ func (t *Texts) At(section []byte, off uint64) (s string, ok bool) {
 		return "", false
 	}
 	at := uintptr(unsafe.Pointer(&section[off]))
-	slot := t.slot(at)
-	if r := slot.Load(); r != nil && r.at == at && uint64(len(r.text)) < uint64(len(section))-off {
+	recent, slot := t.slot(at)
+	if r := recent.texts[slot].Load(); r != nil && r.at == at && uint64(len(r.text)) < uint64(len(section))-off {
 		return r.text, true
 	}
 	d, ok := CStringAt(section, off)
@@ -47,18 +53,20 @@ func (t *Texts) At(section []byte, off uint64) (s string, ok bool) {
 		return "", false
 	}
 	s = t.make(section[:off], d)
-	slot.Store(&recentText{at, s})
+	if recent.asked[slot].Swap(at) == at {
+		recent.texts[slot].Store(&recentText{at, s})
+	}
 	return s, true
 }
 
 // slot is where the string at an address is remembered.
-func (t *Texts) slot(at uintptr) *atomic.Pointer[recentText] {
+func (t *Texts) slot(at uintptr) (*recentlyMade, uint64) {
 	all := t.recent.Load()
 	if all == nil {
-		t.recent.CompareAndSwap(nil, new([recentTexts]atomic.Pointer[recentText]))
+		t.recent.CompareAndSwap(nil, new(recentlyMade))
 		all = t.recent.Load()
 	}
-	return &all[uint64(at)*0x9e3779b97f4a7c15>>(64-recentBits)]
+	return all, uint64(at) * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
 
 // Make returns a string of some bytes of a section.
