@@ -97,20 +97,14 @@ func TestStoredAfter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads kernel images")
 	}
-	cloud, err := filepath.Glob(filepath.Join(testenv.Cache(), "vmlinux-6.1*-cloud-amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(cloud) == 0 {
-		testenv.Missing(t, "no image of Debian's 6.1 cloud kernel: make vmlinux")
-	}
+	cloud := testenv.CloudVmlinux(t)
 	for _, tt := range []struct {
 		function, caller, parameter string
 	}{
 		{"make_bpfptr", "btf_new_fd", "is_kernel"},
 		{"rol32", "__find_acq_core", "word"},
 	} {
-		img, err := dwarfloc.Open(cloud[0], nil)
+		img, err := dwarfloc.Open(cloud, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

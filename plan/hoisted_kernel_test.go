@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
@@ -16,14 +15,8 @@ func TestHoistedSlot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a kernel image")
 	}
-	cloud, err := filepath.Glob(filepath.Join(testenv.Cache(), "vmlinux-6.1*-cloud-amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(cloud) == 0 {
-		testenv.Missing(t, "no image of Debian's 6.1 cloud kernel: make vmlinux")
-	}
-	p := plantest.New(t, testenv.Open(t, cloud[0]), "ext4_whiteout_for_rename credits", plan.Options{})
+	cloud := testenv.CloudVmlinux(t)
+	p := plantest.New(t, testenv.Open(t, cloud), "ext4_whiteout_for_rename credits", plan.Options{})
 	for i := range p.Sites {
 		if v := p.Sites[i].Args[0].Variable; v.Reason.Code == reasons.None && v.Loc.Doubt != reasons.Reassigned {
 			t.Errorf("%v is sure", &p.Sites[i])

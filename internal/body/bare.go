@@ -13,7 +13,7 @@ import (
 // bare reports whether a body has instructions of its own text, none of its statements has a marker, and its entry has. The line that declares it is that of its
 // entry.
 func (c *Code) bare(i int32) bool {
-	if b := &c.bodies[i]; i == 0 || c.u.Whole() || !b.live || !b.viewed {
+	if b := &c.bodies[i]; c.u.Whole() || !b.live || !b.viewed {
 		return false
 	}
 	return c.unmarked(i)
@@ -23,7 +23,7 @@ func (c *Code) bare(i int32) bool {
 // the entry's too, and has an instruction choose between what the body's instructions compute and another value.
 func (c *Code) converted(i int32, w *flow.Way) bool {
 	b := &c.bodies[i]
-	if i == 0 || !c.u.Whole() || !c.u.Views() || b.viewed || !c.unmarked(i) {
+	if !c.u.Whole() || !c.u.Views() || b.viewed || !c.unmarked(i) {
 		return false
 	}
 	var computed insn.Registers
@@ -45,7 +45,7 @@ func (c *Code) converted(i int32, w *flow.Way) bool {
 	return false
 }
 
-// unmarked reports whether a body has instructions of its own text, and none of its statements has a marker. The line that declares it is that of its entry.
+// unmarked reports whether an inlined body has instructions of its own text, and none of its statements has a marker. The line that declares it is that of its entry.
 func (c *Code) unmarked(i int32) bool {
 	if c.bares == nil {
 		c.bares = make([]bool, len(c.bodies))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/held"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
@@ -12,7 +13,7 @@ import (
 // object whose address the code gives to nobody then lacks members that its source has set.
 
 // followed is how many registers are followed, by their DWARF numbers.
-const followed = 32
+const followed = held.Followed
 
 // frame is what the code does with its frame: offsets are from the stack pointer where the function begins.
 type frame struct {

@@ -15,8 +15,8 @@ type Registers struct {
 
 	passes []passage
 	made   []origins
-	bits   [2][][followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
-	copies [][followed]copied
+	bits   [2][][Followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
+	copies [][Followed]copied
 }
 
 // Of returns the registers of a function that a graph is of.
@@ -29,9 +29,9 @@ type origins struct{ computed, offset insn.Registers }
 // passage is what a block does to origins: some registers get new ones, the others those that another register had.
 type passage struct {
 	made origins
-	from [followed]int8  // the register whose number one holds behind the block, or -1
-	same [followed]uint8 // and how many lower bits of it
-	bits [followed]width
+	from [Followed]int8  // the register whose number one holds behind the block, or -1
+	same [Followed]uint8 // and how many lower bits of it
+	bits [Followed]width
 }
 
 // width is how many lower bits of a register may not be 0: so many at most, and no more than another register had.
@@ -47,14 +47,14 @@ const (
 
 func widthOf(s *symbolic.State, v symbolic.Value) width {
 	bits, of, inherits := s.Bits(v)
-	if !inherits || of >= followed {
+	if !inherits || of >= Followed {
 		return width{bits, noOther}
 	}
 	return width{bits, int8(of)}
 }
 
 // after returns the width where registers had others before. given is that of what the function is given.
-func (w width) after(in *[followed]uint8, given uint8) uint8 {
+func (w width) after(in *[Followed]uint8, given uint8) uint8 {
 	switch w.of {
 	case noOther:
 		return w.bits
@@ -64,8 +64,8 @@ func (w width) after(in *[followed]uint8, given uint8) uint8 {
 	return min(w.bits, in[w.of])
 }
 
-// followed is how many registers are followed, by their DWARF numbers.
-const followed = 32
+// Followed is how many registers are followed, by their DWARF numbers.
+const Followed = 32
 
 // passages follows each block on its own.
 func (h *Registers) passages() []passage {
@@ -135,7 +135,7 @@ func (h *Registers) Given(register, at uint64) bool {
 // bitsOf is Bits where what the function is given has so many bits.
 func (h *Registers) bitsOf(register, at uint64, given uint8) uint8 {
 	s, block, ok := h.stateAt(at)
-	if !ok || register >= followed {
+	if !ok || register >= Followed {
 		return 64
 	}
 	v, ok := s.Register(register)
@@ -149,9 +149,9 @@ func (h *Registers) bitsOf(register, at uint64, given uint8) uint8 {
 }
 
 // findBits follows the registers' bits to a fixed point.
-func (h *Registers) findBits(given uint8) [][followed]uint8 {
+func (h *Registers) findBits(given uint8) [][Followed]uint8 {
 	blocks := h.graph.Blocks
-	bits := make([][followed]uint8, len(blocks))
+	bits := make([][Followed]uint8, len(blocks))
 	pass := h.passed()
 	entry := h.graph.Entry()
 	if entry < 0 {
@@ -220,7 +220,7 @@ func (h *Registers) origins(block int32) origins {
 // there, and if it only adds a constant, as the address of a member is made.
 func (h *Registers) Computes(register uint64, at uint64) (computes, offset bool) {
 	s, block, ok := h.stateAt(at)
-	if !ok || register >= followed {
+	if !ok || register >= Followed {
 		return false, false
 	}
 	holds, _ := s.Register(register)

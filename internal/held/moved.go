@@ -9,12 +9,12 @@ type copied struct {
 }
 
 // moves returns what registers hold where blocks begin, the same on all paths, which is found once.
-func (h *Registers) moves() [][followed]copied {
+func (h *Registers) moves() [][Followed]copied {
 	if h.copies != nil {
 		return h.copies
 	}
 	blocks, pass, entry := h.graph.Blocks, h.passed(), h.graph.Entry()
-	h.copies = make([][followed]copied, len(blocks))
+	h.copies = make([][Followed]copied, len(blocks))
 	if entry < 0 {
 		return h.copies
 	}
@@ -26,7 +26,7 @@ func (h *Registers) moves() [][followed]copied {
 	for work := []int32{entry}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		var out [followed]copied
+		var out [Followed]copied
 		for r, of := range pass[b].from {
 			if of >= 0 {
 				out[r] = h.copies[b][of]
@@ -58,16 +58,16 @@ func (h *Registers) moves() [][followed]copied {
 // one has.
 func (h *Registers) Holds(was, at uint64) (register uint64, bits uint8, ok bool) {
 	s, block, ok := h.stateAt(at)
-	if !ok || h.graph.Why != "" || was >= followed {
+	if !ok || h.graph.Why != "" || was >= Followed {
 		return 0, 0, false
 	}
 	in := &h.moves()[block]
-	for r := range uint64(followed) {
+	for r := range uint64(Followed) {
 		v, known := s.Register(r)
 		if !known {
 			continue
 		}
-		if of, same, is := s.Input(v); is && of < followed && in[of].of == int8(was) && min(in[of].bits, same) > bits {
+		if of, same, is := s.Input(v); is && of < Followed && in[of].of == int8(was) && min(in[of].bits, same) > bits {
 			register, bits = r, min(in[of].bits, same)
 		}
 	}

@@ -76,18 +76,17 @@ func (ev *Evaluator) heldStill(place []byte) *loc.Expr {
 	if !ok || !whole && ev.nested > 0 || eval.CheckRegister(ev.Arch, to).Code != reasons.None {
 		return nil
 	}
-	ev.moved = true
-	if !whole {
-		ev.movedBits = min(ev.movedBits, bits)
+	if ev.movedBits == 0 || bits < ev.movedBits {
+		ev.movedBits = bits
 	}
 	return ev.Register(to, 0)
 }
 
-// wholeMoved is for registers to which all of a value was moved.
-const wholeMoved = 0xff
-
 // enoughMoved reports whether the lower bits of what was moved are enough for a location.
 func (ev *Evaluator) enoughMoved(l *loc.Location, t *types.Type) bool {
+	if int(ev.movedBits) == 8*ev.Arch.WordSize {
+		return true
+	}
 	size, err := t.ByteSize()
 	return l.Expr != nil && l.Expr.Op == ops.Reg && l.Kind != loc.KindMemory && err == nil && size > 0 && size*8 <= int64(ev.movedBits)
 }

@@ -37,8 +37,7 @@ type Evaluator struct {
 	witness     *witness.Body // once it is needed
 	shared      *Shared       // see memory
 
-	moved     bool  // an expression that is being evaluated has what heldStill returned,
-	movedBits uint8 // and so many lower bits of it are what was passed
+	movedBits uint8 // so many lower bits of what heldStill returned for an expression are what was passed; 0 if it was not asked
 
 	unclaimed bool           // only debug information is asked
 	plain     bool           // it lacks nothing: see entries.Unit.Plain

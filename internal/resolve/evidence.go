@@ -436,20 +436,11 @@ func (e *evidence) Hoisted() (bool, error) {
 	}
 	var slot *body.Slot
 	register := uint64(0)
-	switch l := &e.v.Loc; l.Kind {
-	case loc.KindRegister:
-		register = l.Expr.K
-	case loc.KindMemory:
-		size, err := e.v.Type.ByteSize()
-		if err != nil || !e.ev.frameAddress(l.Expr) {
-			return false, nil //nolint:nilerr // the type is asked for elsewhere
-		}
-		var few [1]body.Slot
-		if at := slotAt(few[:0], l.Expr, size); len(at) == 1 {
-			slot = &at[0]
-		}
-	}
-	if slot == nil && e.v.Loc.Kind != loc.KindRegister {
+	if e.v.Loc.Kind == loc.KindRegister {
+		register = e.v.Loc.Expr.K
+	} else if m, ok := e.ev.frameSlot(&e.v.Loc, e.v.Type); ok {
+		slot = &m
+	} else {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)

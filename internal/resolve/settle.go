@@ -151,7 +151,7 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 	}
 	v.Raw = Raw{c.Expr, ev.u, c.Sec, c.Off}
 	l := &v.Loc
-	ev.moved, ev.movedBits = false, wholeMoved
+	ev.movedBits = 0
 	r, err := ev.Locate(c.Expr, c.Sec, c.Off, l)
 	if err == nil && r.Code == reasons.None && c.Rule == rule.Whole && c.Expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()
@@ -167,8 +167,8 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.Rule
-	if ev.moved {
-		if l.Rule = rule.Moved; ev.movedBits != wholeMoved && !ev.enoughMoved(l, v.Type) {
+	if ev.movedBits > 0 {
+		if l.Rule = rule.Moved; !ev.enoughMoved(l, v.Type) {
 			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.EntryValueOnly, Detail: "the register to which it was moved has not all of it"}
 			return nil
 		}

@@ -197,21 +197,30 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 
 // unset reports whether a variable at a line is in the frame, where no instruction stores any of it before: a store that nobody reads is gone, or the source has none.
 func (ev *Evaluator) unset(l *loc.Location, t *types.Type) (bool, error) {
-	size, err := t.ByteSize()
-	if err != nil || !ev.frameAddress(l.Expr) {
-		return false, nil //nolint:nilerr // the type is asked for elsewhere
-	}
-	var few [1]body.Slot
-	m := slotAt(few[:0], l.Expr, size)
-	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
+	m, ok := ev.frameSlot(l, t)
+	if !ok {
 		return false, nil
 	}
 	c, err := ev.instructionsOf(ev.spot)
 	if err != nil {
 		return false, err
 	}
-	parts, ok := c.Stale(ev.spot.At.Addr, m[0].Base, m[0].Off, size, 0)
-	return ok && len(parts) == 1 && parts[0] == [2]int64{0, size}, nil
+	parts, ok := c.Stale(ev.spot.At.Addr, m.Base, m.Off, m.Size, 0)
+	return ok && len(parts) == 1 && parts[0] == [2]int64{0, m.Size}, nil
+}
+
+// frameSlot returns the slot of the frame that an object with a type is in.
+func (ev *Evaluator) frameSlot(l *loc.Location, t *types.Type) (m body.Slot, ok bool) {
+	size, err := t.ByteSize()
+	if err != nil || l.Kind != loc.KindMemory || !ev.frameAddress(l.Expr) {
+		return m, false // the type is asked for elsewhere
+	}
+	var few [1]body.Slot
+	at := slotAt(few[:0], l.Expr, size)
+	if len(at) != 1 {
+		return m, false
+	}
+	return at[0], true
 }
 
 // pointedTo returns what a pointer leads to, without typedefs and qualifiers, and whether it is const. What a reference refers to is

@@ -113,6 +113,17 @@ func VmlinuxOf(t TB, arch string) string {
 	return found[0]
 }
 
+// CloudVmlinux returns the path of the image of Debian's 6.1 cloud kernel for amd64, which has in it what the other one has in modules.
+func CloudVmlinux(t TB) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(Cache(), "vmlinux-6.1*-cloud-amd64"))
+	if err != nil || len(found) == 0 {
+		Missing(t, "no image of Debian's 6.1 cloud kernel: run \"make vmlinux\"")
+		return ""
+	}
+	return found[0]
+}
+
 // Cache is where scripts/fetch-vmlinux.sh puts what it fetches.
 func Cache() string {
 	if cache := os.Getenv("BENCH_CACHE"); cache != "" {

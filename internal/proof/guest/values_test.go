@@ -108,7 +108,13 @@ func (k testKernel) old() bool { return k.version() == linux(6, 1) }
 // eachKernel runs a test on all kernels, in parallel.
 func eachKernel(t *testing.T, test func(*testing.T, testKernel)) {
 	t.Helper()
-	for _, k := range kernels(t) {
+	onKernels(t, kernels(t), test)
+}
+
+// onKernels runs a test on some kernels, in parallel.
+func onKernels(t *testing.T, ks []testKernel, test func(*testing.T, testKernel)) {
+	t.Helper()
+	for _, k := range ks {
 		t.Run(k.Release, func(t *testing.T) {
 			t.Parallel()
 			test(t, k)
