@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -114,6 +115,9 @@ func hitsRun(rounds, hits int) error {
 		return fmt.Errorf("no table of registers for %s", runtime.GOARCH)
 	}
 	runtime.LockOSThread()
+	// The collector halves stacks of which little is used, and moves them for it: the programs would
+	// be called with other addresses then, and fetch other values.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
 	if err != nil {
 		return fmt.Errorf("enabling the kernel's statistics of programs: %w", err)
