@@ -20,7 +20,7 @@ var numbers = map[string]uintptr{
 	"fcntl": unix.SYS_FCNTL, "ftruncate": unix.SYS_FTRUNCATE, "futex": unix.SYS_FUTEX, "getpriority": unix.SYS_GETPRIORITY, "kill": unix.SYS_KILL,
 	"linkat": unix.SYS_LINKAT, "listen": unix.SYS_LISTEN, "lseek": unix.SYS_LSEEK, "memfd_create": unix.SYS_MEMFD_CREATE,
 	"mkdirat": unix.SYS_MKDIRAT, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "openat": unix.SYS_OPENAT,
-	"prctl": unix.SYS_PRCTL, "pread64": unix.SYS_PREAD64, "preadv": unix.SYS_PREADV, "prlimit64": unix.SYS_PRLIMIT64,
+	"ppoll": unix.SYS_PPOLL, "prctl": unix.SYS_PRCTL, "pread64": unix.SYS_PREAD64, "preadv": unix.SYS_PREADV, "prlimit64": unix.SYS_PRLIMIT64,
 	"pwrite64": unix.SYS_PWRITE64, "pwritev": unix.SYS_PWRITEV, "read": unix.SYS_READ, "readlinkat": unix.SYS_READLINKAT,
 	"sendfile": unix.SYS_SENDFILE, "sendmsg": unix.SYS_SENDMSG, "sendto": unix.SYS_SENDTO, "setpriority": unix.SYS_SETPRIORITY, "setsockopt": unix.SYS_SETSOCKOPT,
 	"shutdown": unix.SYS_SHUTDOWN, "socket": unix.SYS_SOCKET, "symlinkat": unix.SYS_SYMLINKAT,
