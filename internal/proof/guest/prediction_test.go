@@ -103,7 +103,7 @@ func predict(t *testing.T, k testKernel, size uint64) {
 				t.Errorf("%v at %#x: predicted %v, which is %q; the kernel lists the probe with %q", s, addr, method, want, a.State)
 			}
 		}
-		if got, want := unix.Errno(a.Errno), errnoOf(k, cause); got != want {
+		if got, want := unix.Errno(a.Errno), errnoOf(k, cause); got != want && !(got == unix.ENOENT && want == unix.EINVAL && s.Section == exitText) {
 			t.Errorf("%v at %#x: %s: the kernel's answer is %v, want %v", s, addr, cause, got, want)
 		}
 	}
@@ -213,6 +213,10 @@ var illegal = map[string][]string{
 	"riscv64": {"mid-instruction", "in-ftrace"},
 	"loong64": {"mid-instruction"},
 }
+
+// exitText is behind _einittext, where kernels without CONFIG_KALLSYMS_ALL know no symbol of what they have freed: for them no function is
+// there (is_ksym_addr in kernel/kallsyms.c, _kprobe_addr in kernel/kprobes.c).
+const exitText = ".exit.text"
 
 // errnoOf returns the kernel's error for a cause.
 func errnoOf(k testKernel, c attachable.Cause) unix.Errno {
