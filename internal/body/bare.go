@@ -10,13 +10,16 @@ import (
 // Link-time optimization inlines some bodies without their markers of statements into functions with markers. Of such a body only its instructions say
 // where it is, as where a compiler writes no markers at all; and its entry, where that is marked.
 
-// bare reports whether a body has instructions of its own text, none of its statements has a marker, and its entry has. The line that declares it is that of its
-// entry.
+// bare reports whether the entry of a body is marked, and its statements may not be.
 func (c *Code) bare(i int32) bool {
-	if b := &c.bodies[i]; c.u.Whole() || !b.live || !b.viewed {
-		return false
-	}
-	return c.unmarked(i)
+	b := &c.bodies[i]
+	return !c.u.Whole() && b.live && b.viewed
+}
+
+// lost reports whether neither the entry of a body is marked nor a statement of it: then only the positions of its instructions say where its runs begin.
+func (c *Code) lost(i int32) bool {
+	b := &c.bodies[i]
+	return !c.u.Whole() && !b.viewed && c.unmarked(i)
 }
 
 // converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
@@ -50,20 +53,17 @@ func (c *Code) unmarked(i int32) bool {
 	if c.bares == nil {
 		c.bares = make([]bool, len(c.bodies))
 		marked := make([]bool, len(c.bodies))
-		declares := func(p rowPlace) bool {
-			t := c.bodies[p.own].text
-			return p.line == t.line && p.column == t.column
-		}
 		for k := range c.statementRows {
-			if p := c.statementRows[k].place; p.own >= 0 && !declares(p) {
-				marked[p.own] = true
+			if r := &c.statementRows[k]; r.own >= 0 && !c.declared(r) {
+				marked[r.own] = true
 			}
 		}
 		for n, own := range c.owner {
 			if own <= 0 || marked[own] || c.bares[own] {
 				continue
 			}
-			if r := c.rowAt(int32(n)); r != nil && r.Line != 0 && !declares(c.placeOf(r, int32(n))) {
+			t := &c.bodies[own].text
+			if r := c.rowAt(int32(n)); r != nil && r.Line != 0 && (r.Line != t.line || r.Column != t.column) {
 				c.bares[own] = true
 			}
 		}

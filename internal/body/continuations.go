@@ -72,19 +72,28 @@ func (c *Code) tests(i, first int32, in []flow.Way) bool {
 		c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
 }
 
-// idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there.
+// idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there or in the only block
+// behind it.
 func (c *Code) idle(i, first int32) bool {
 	block := &c.graph.Blocks[c.graph.Block(first)]
-	left := false
+	onward := len(block.Succs) == 1 && !c.bodies[i].has(c.owner[c.graph.Blocks[block.Succs[0]].First])
+	left := onward
 	for at := first; at < block.Last; at++ {
 		switch {
 		case !c.bodies[i].has(c.owner[at]):
 			left = true
+		case onward && c.graph.Insns[at].Kind == flow.Jump:
 		case c.graph.Insns[at].Kind != flow.Plain && c.graph.Insns[at].Kind != flow.Nop, c.acts(at):
 			return false
 		}
 	}
 	return left
+}
+
+// onlyComputes reports whether all that is known of a piece of a body that begins at an instruction is that it computes something for the caller, where the body
+// does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
+func (c *Code) onlyComputes(i, first int32) bool {
+	return c.u.GNU() && c.idle(i, first) && c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
 }
 
 // behind reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.

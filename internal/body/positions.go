@@ -79,7 +79,8 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				within = false
 				continue
 			}
-			if kin != nil && c.bodies[i].merged && r != nil && r.Line == 0 {
+			// LLVM reloads what it has spilled where it is needed, without a position, and counts that to the body around.
+			if r != nil && r.Line == 0 && (kin != nil && c.bodies[i].merged || !piece && (in.Kind == flow.Jump || !c.acts(at))) {
 				continue
 			}
 			var pos rowPlace
@@ -97,7 +98,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
 				first, shape, global, owned, begun = pos, c.shape(at), c.global(at), false, at
 			case begins && (row || global != 0 && c.global(at) == global) && !c.u.IsGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
-				(c.u.GNU() || c.repeated(i, block, begun, at)),
+				c.repeated(i, block, begun, at),
 				begins && row && pending >= 0 && !starts[first] && !c.u.IsGo():
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
@@ -156,8 +157,12 @@ const maxCopy = 64
 
 // repeated reports whether instructions of a body from one instruction of a block on may be a copy
 // of those from an earlier one on. They are none if they change a variable at a position that the earlier
-// ones do not have, and lack something of the earlier ones.
+// ones do not have, and lack something of the earlier ones. GCC gives all instructions of an expression its position, and orders them with
+// those of others: then those are none behind which the body does what can be seen, if it did nothing between the two.
 func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
+	if c.u.GNU() {
+		return c.actsFrom(i, from, at) || !c.actsFrom(i, at, block.Last)
+	}
 	each := func(from, to int32, f func(n int32, s step)) {
 		for n := from; n < min(to, block.Last); n++ {
 			if s, ok := c.stepAt(n); ok && c.bodies[i].has(c.owner[n]) && c.graph.Insns[n].Kind != flow.Nop {
@@ -176,6 +181,16 @@ func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
 		}
 	})
 	return !other || len(first) == 0
+}
+
+// actsFrom reports whether a body does what can be seen from one instruction to another.
+func (c *Code) actsFrom(i, from, to int32) bool {
+	for at := from; at < to; at++ {
+		if c.bodies[i].has(c.owner[at]) && c.acts(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOnBehind reports whether a body goes on, behind copies that begin in a block and of which the first one is from one instruction to

@@ -74,13 +74,14 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	var runs flow.Runs
 	var kin map[int32]kinship
 	switch {
-	case c.Marked():
+	case c.Marked() && !c.lost(int32(i)):
 		runs = c.solveMarked(int32(i))
 	default:
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
 		for k := range runs.In {
-			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) {
+			// Where the function has markers and the body has none, several ways are guesses.
+			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) || len(runs.In) > 1 && (c.Marked() || c.onlyComputes(int32(i), w.Insn)) {
 				w.Again, w.Before = true, nil
 			}
 		}
