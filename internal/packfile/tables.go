@@ -479,7 +479,7 @@ func (x *valueReader) newExpr() *loc.Expr {
 func (x *valueReader) expr(depth int) *loc.Expr {
 	e := x.newExpr()
 	*e = loc.Expr{Op: loc.Op(x.U8())}
-	if depth > maxExpr || e.Op >= ops.Arm || x.Bad {
+	if depth > maxExpr || !inLocation(e.Op) || x.Bad {
 		x.Fail()
 		return e
 	}

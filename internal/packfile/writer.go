@@ -322,7 +322,7 @@ func (w *Writer) sort() {
 
 // appendExpr appends an expression, an operation before its operands.
 func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
-	if x.Op == ops.Glob || x.Op == ops.Text || x.Op == ops.Task {
+	if !inLocation(x.Op) {
 		return nil, fmt.Errorf("a location has an operation that no debug information has")
 	}
 	b = append(b, byte(x.Op))
@@ -344,6 +344,9 @@ func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// inLocation reports whether locations have an operation. Those between ops.Caller and ops.Clz are of definitions; an ops.Arm is a part of its ops.Caller.
+func inLocation(op loc.Op) bool { return op <= ops.Caller || op == ops.Clz }
 
 // appendCaller appends what follows the operation: how many arms there are, for each its number, less that of the one before, and its value,
 // and the return address.
