@@ -10,23 +10,20 @@ import (
 // Link-time optimization inlines some bodies without their markers of statements into functions with markers. Of such a body only its instructions say
 // where it is, as where a compiler writes no markers at all; and its entry, where that is marked.
 
-// bare reports whether the entry of a body is marked, and its statements may not be.
+// bare reports whether link-time optimization may have left a body, whose entry is marked, without markers of its statements.
 func (c *Code) bare(i int32) bool {
 	b := &c.bodies[i]
 	return !c.u.Whole() && b.live && b.viewed
 }
 
-// lost reports whether neither the entry of a body is marked nor a statement of it: then only the positions of its instructions say where its runs begin.
-func (c *Code) lost(i int32) bool {
-	b := &c.bodies[i]
-	return !c.u.Whole() && !b.viewed && c.unmarked(i)
-}
+// lost reports whether link-time optimization has left a body without any marker: then only the positions of its instructions say where its runs begin.
+func (c *Code) lost(i int32) bool { return !c.u.Whole() && c.unmarked(i) }
 
 // converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
 // the entry's too, and has an instruction choose between what the body's instructions compute and another value.
 func (c *Code) converted(i int32, w *flow.Way) bool {
 	b := &c.bodies[i]
-	if !c.u.Whole() || !c.u.Views() || b.viewed || !c.unmarked(i) {
+	if !c.u.Whole() || !c.u.Views() || !c.unmarked(i) {
 		return false
 	}
 	var computed insn.Registers
@@ -48,8 +45,12 @@ func (c *Code) converted(i int32, w *flow.Way) bool {
 	return false
 }
 
-// unmarked reports whether an inlined body has instructions of its own text, and none of its statements has a marker. The line that declares it is that of its entry.
+// unmarked reports whether an inlined body has instructions of its own text, and neither its entry nor any of its statements has a marker. The line that
+// declares it is that of its entry.
 func (c *Code) unmarked(i int32) bool {
+	if c.bodies[i].viewed {
+		return false
+	}
 	if c.bares == nil {
 		c.bares = make([]bool, len(c.bodies))
 		marked := make([]bool, len(c.bodies))

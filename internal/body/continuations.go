@@ -69,7 +69,7 @@ func (c *Code) tests(i, first int32, in []flow.Way) bool {
 		return w.Insn != first && (x == nil || y != nil && c.placeOf(x, first) == c.placeOf(y, w.Insn)) && !c.idle(i, w.Insn)
 	}
 	return c.idle(i, first) && !slices.ContainsFunc(in, like) &&
-		c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
+		c.actsAtAll(i)
 }
 
 // idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there or in the only block
@@ -93,7 +93,7 @@ func (c *Code) idle(i, first int32) bool {
 // onlyComputes reports whether all that is known of a piece of a body that begins at an instruction is that it computes something for the caller, where the body
 // does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
 func (c *Code) onlyComputes(i, first int32) bool {
-	return c.u.GNU() && c.idle(i, first) && c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
+	return c.u.GNU() && c.idle(i, first) && c.actsAtAll(i)
 }
 
 // behind reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.

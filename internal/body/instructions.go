@@ -43,6 +43,11 @@ func (c *Code) hasSuch(i int32, such func(n int32) bool) bool {
 	return false
 }
 
+// actsAtAll reports whether an instruction of a body calls, or writes memory where others may see it.
+func (c *Code) actsAtAll(i int32) bool {
+	return c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
+}
+
 // owns reports whether a block has an instruction of a body's own text.
 func (c *Code) owns(i int32, block *flow.Block) bool {
 	return slices.Contains(c.owner[block.First:block.Last], i)

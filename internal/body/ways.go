@@ -73,15 +73,16 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	}
 	var runs flow.Runs
 	var kin map[int32]kinship
+	marked := c.Marked()
 	switch {
-	case c.Marked() && !c.lost(int32(i)):
+	case marked && !c.lost(int32(i)):
 		runs = c.solveMarked(int32(i))
 	default:
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
 		for k := range runs.In {
 			// Where the function has markers and the body has none, several ways are guesses.
-			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) || len(runs.In) > 1 && (c.Marked() || c.onlyComputes(int32(i), w.Insn)) {
+			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) || len(runs.In) > 1 && (marked || c.onlyComputes(int32(i), w.Insn)) {
 				w.Again, w.Before = true, nil
 			}
 		}
@@ -97,11 +98,11 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		if c.othersToo(int32(i), w) {
 			continue
 		}
-		if w.Again = w.Again || part || c.Marked() && c.converted(int32(i), &w) || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
+		if w.Again = w.Again || part || marked && c.converted(int32(i), &w) || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
 			w.Before = nil
 		}
 		in := c.place(w)
-		in.Behind = c.Marked() && c.behindLoop(w.Insn)
+		in.Behind = marked && c.behindLoop(w.Insn)
 		out.In = append(out.In, in)
 	}
 	out.Within = len(out.In) == 0
