@@ -35,7 +35,7 @@ echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://
 apt=(-q -o APT::Sandbox::User=root -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
 	-o "Dir::State=$work" -o "Dir::State::Lists=$work/lists" -o "Dir::State::status=$work/status" -o "Dir::Cache=$work/cache")
 apt-get "${apt[@]}" update >&2
-(cd "$work/source" && apt-get "${apt[@]}" source --download-only "$package" >&2)
+(cd "$work/source" && apt-get "${apt[@]}" source --tar-only "$package" >&2)
 original=$(find "$work/source" -name '*.orig.tar.*' ! -name '*.asc')
 mkdir "$work/unpacked"
 # GCC's has archives in it: of its own sources, and of others.

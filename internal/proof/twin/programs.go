@@ -59,6 +59,14 @@ func Programs() []Program {
 			inputs: map[string]string{"text": "README.md"},
 			runs:   [][]string{{"-q", "-1", "text", "fast"}, {"-q", "-9", "text", "small"}, {"-q", "-d", "small", "again"}},
 		},
+		{
+			Name: "qrencode", Package: "qrencode",
+			sources: []string{"bitstream.c", "mask.c", "mmask.c", "mqrspec.c", "qr*.c", "rsecc.c", "split.c"},
+			options: []string{
+				"-DMAJOR_VERSION=4", "-DMINOR_VERSION=1", "-DMICRO_VERSION=1", `-DVERSION="4.1.1"`, "-DSTATIC_IN_RELEASE=static", "-DHAVE_STRDUP=1",
+			},
+			runs: [][]string{{"-t", "ASCII", "-o", "-", "what is encoded"}, {"-M", "-v", "3", "-t", "UTF8", "-o", "-", "0123"}, {"-t", "SVG", "-o", "-", "https://example.org/"}},
+		},
 	}
 }
 

@@ -26,38 +26,13 @@ func TestTwin(t *testing.T) {
 		testenv.Tool(t, f.Compiler)
 	}
 	totals := make(map[string]*Total)
-	for _, p := range Programs() {
-		if p.Name != "lua" && p.Name != "zlib" {
-			continue
-		}
-		sources, ok := p.Sources(testenv.Cache())
-		if !ok {
-			testenv.Missing(t, "no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)
-		}
-		err := Compare(context.Background(), t.TempDir(), &p, sources, flavours, func(r *Result, err error) {
-			if err != nil {
-				t.Error(err)
-				return
-			}
+	for _, name := range []string{"lua", "zlib"} {
+		compare(t, name, flavours, func(r *Result) {
 			if totals[r.Flavour] == nil {
 				totals[r.Flavour] = new(Total)
 			}
 			totals[r.Flavour].Add(r)
-			for i := range r.Verdicts {
-				v := &r.Verdicts[i]
-				for k := range v.Wrong {
-					if w := &v.Wrong[k]; r.Known(v, w) == "" {
-						t.Errorf("%s, %s: %s: %s is wrong %d times at %s: %s was passed, %s fetched", r.Program, r.Flavour, v.Name, w.Param, w.Count, w.Place, w.Passed, w.Delivered)
-					}
-				}
-			}
-			for _, d := range r.Details() {
-				t.Logf("%s, %s: %s", r.Program, r.Flavour, d)
-			}
 		})
-		if err != nil {
-			t.Error(err)
-		}
 	}
 	for _, f := range flavours {
 		total := totals[f.Name]
@@ -73,6 +48,52 @@ func TestTwin(t *testing.T) {
 		if total.Share() > extra[f.Name] {
 			t.Errorf("%s: %.2f %% of runs have an unmarked hit too many, more than %.2f %%", f.Name, 100*total.Share(), 100*extra[f.Name])
 		}
+	}
+}
+
+// TestUnmarkedBodies: link-time optimization leaves some bodies of this program without any marker of an entry or a statement. They had 57 hits too many.
+func TestUnmarkedBodies(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	flavours := slices.DeleteFunc(Flavours(), func(f Flavour) bool { return !slices.Contains(f.Options, "-flto") })
+	for _, tool := range []string{"objdump", "setarch", plain.Compiler, flavours[0].Compiler} {
+		testenv.Tool(t, tool)
+	}
+	compare(t, "qrencode", flavours, func(r *Result) {
+		var total Total
+		if total.Add(r); total.Runs < 3000 || total.Extra > 0 {
+			t.Errorf("%d runs, and %d unmarked hits too many", total.Runs, total.Extra)
+		}
+	})
+}
+
+// compare compares a program in some flavours. No value may be wrong.
+func compare(t *testing.T, name string, flavours []Flavour, f func(r *Result)) {
+	programs := Programs()
+	p := &programs[slices.IndexFunc(programs, func(p Program) bool { return p.Name == name })]
+	sources, ok := p.Sources(testenv.Cache())
+	if !ok {
+		testenv.Missing(t, "no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)
+	}
+	err := Compare(context.Background(), t.TempDir(), p, sources, flavours, func(r *Result, err error) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		f(r)
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			for k := range v.Wrong {
+				if w := &v.Wrong[k]; r.Known(v, w) == "" {
+					t.Errorf("%s, %s: %s: %s is wrong %d times at %s: %s was passed, %s fetched", r.Program, r.Flavour, v.Name, w.Param, w.Count, w.Place, w.Passed, w.Delivered)
+				}
+			}
+		}
+		for _, d := range r.Details() {
+			t.Logf("%s, %s: %s", r.Program, r.Flavour, d)
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
