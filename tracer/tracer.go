@@ -45,7 +45,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/ringbuf"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
@@ -251,9 +250,6 @@ func (s *Session) keyOf(own bool) func(n, instance int) programKey {
 // filters finds out which hits programs let through.
 func (s *Session) filters(r *instances.Running, o *Options) (who processes, err error) {
 	raiseFiles(s.plans)
-	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
-	// error does not matter.
-	_ = rlimit.RemoveMemlock()
 	if who, err = o.processes(r); err != nil {
 		return who, err
 	}

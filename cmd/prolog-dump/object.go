@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/rlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -69,9 +68,6 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 			return fmt.Errorf("--set %w", err)
 		}
 	}
-	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
-	// error does not matter.
-	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
 	if s.Exec, err = procfile.Path(o.who.PID(), s.Exec); err != nil {

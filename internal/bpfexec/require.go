@@ -8,7 +8,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/rlimit"
 )
 
 // TB is the part of testing.TB that RequireOrSkip uses.
@@ -39,9 +38,6 @@ var Available = sync.OnceValue(func() error {
 	if err := alive(); err != nil {
 		return err
 	}
-	// Kernels before 5.11 count programs towards a limit of locked memory. On later ones an error does
-	// not matter.
-	_ = rlimit.RemoveMemlock()
 	p, err := Load(Code{Insns: asm.Instructions{asm.Mov.Imm(asm.R2, 0)}})
 	var rejected *Rejected
 	switch {

@@ -4,6 +4,7 @@ package probed
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -26,6 +27,7 @@ type Rules struct {
 	Exclusives []Exclusive
 	Sequence   uint64
 
+	made    sync.Once // see For
 	arch    *insn.Arch
 	uprobe  func(code []byte) (does Uprobe, why string) // nil if Steps say all that uprobes refuse
 	kprobe  func(code []byte) (why string)              // nil if none changes what the kernel computes
@@ -38,21 +40,27 @@ type Rules struct {
 // loong64 it is one of two instructions that are kept free for it (arch/loongarch/include/asm/ftrace.h); the kernel takes a probe at the
 // other one. What riscv64 has in front of a function is 8 bytes (ftrace_call_adjust in arch/riscv/kernel/ftrace.c, 7.2).
 var all = map[string]*Rules{
-	"amd64": {arch: insn.For("amd64"), CallSize: 5, Refusals: x86Refusals, uprobe: uprobeX86, kprobe: kprobeAMD64, redZone: redZoneX86},
+	"amd64": {CallSize: 5, Refusals: x86Refusals, uprobe: uprobeX86, kprobe: kprobeAMD64, redZone: redZoneX86},
 	"arm64": {
-		arch: insn.For("arm64"), CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
+		CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
 		uprobe: uprobeARM64, kprobe: kprobeARM64,
 	},
-	"armhf":   {arch: insn.For("armhf"), CallSize: 4, Steps: armSteps},
-	"i386":    {arch: insn.For("i386"), CallSize: 5, Refusals: x86Refusals, uprobe: uprobeI386, kprobe: kprobeI386},
-	"loong64": {arch: insn.For("loong64"), CallSize: 4, Steps: loongSteps},
-	"ppc64el": {arch: insn.For("ppc64el"), CallSize: 4, Steps: ppc64Steps},
-	"riscv64": {arch: insn.For("riscv64"), CallSize: 8, BeforeEntry: 8, Steps: riscvSteps},
-	"s390x":   {arch: insn.For("s390x"), CallSize: 6, Steps: s390Steps},
+	"armhf":   {CallSize: 4, Steps: armSteps},
+	"i386":    {CallSize: 5, Refusals: x86Refusals, uprobe: uprobeI386, kprobe: kprobeI386},
+	"loong64": {CallSize: 4, Steps: loongSteps},
+	"ppc64el": {CallSize: 4, Steps: ppc64Steps},
+	"riscv64": {CallSize: 8, BeforeEntry: 8, Steps: riscvSteps},
+	"s390x":   {CallSize: 6, Steps: s390Steps},
 }
 
-// For returns the rules for the architecture with a name, or nil.
-func For(arch string) *Rules { return all[arch] }
+// For returns the rules for the architecture with a name, or nil. What decodes its instructions is made for those that are asked for: a question is about one.
+func For(arch string) *Rules {
+	r := all[arch]
+	if r != nil {
+		r.made.Do(func() { r.arch = insn.For(arch) })
+	}
+	return r
+}
 
 // Uprobe is what the kernel does with an instruction that has a uprobe.
 type Uprobe uint8

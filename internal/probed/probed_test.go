@@ -145,7 +145,8 @@ func FuzzRules(f *testing.F) {
 		f.Add([]byte(code))
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
-		for name, r := range all {
+		for name := range all {
+			r := For(name)
 			if does, why := r.Uprobe(code); (does == UprobeHarms) != (why != "") {
 				t.Fatalf("%s: % x: %d for %q", name, code, does, why)
 			}
