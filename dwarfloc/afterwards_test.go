@@ -246,7 +246,7 @@ func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range [][]*dwarfloc.Site{inside.WaysIn(s, &ways[0]), inside.WaysOut(s, &ways[0])} {
+			for _, at := range [][]*dwarfloc.Site{inside.WaysIn(s, &ways[0], false), inside.WaysOut(s, &ways[0])} {
 				if len(at) > 0 {
 					out = append(out, at[0])
 				}
@@ -272,7 +272,8 @@ type method struct {
 
 // expected reports whether an error is no different from that of an image that is open: about the question alone.
 func (m *method) expected(err error) bool {
-	return errors.Is(err, dwarfloc.ErrNotDescribed) || errors.Is(err, image.ErrNoDWARF) || strings.HasSuffix(m.name, ".FileOffset")
+	noSymbol := m.name == "inside.Data" && strings.Contains(err.Error(), "no symbol") // what is left of a pack can have its few symbols
+	return errors.Is(err, dwarfloc.ErrNotDescribed) || errors.Is(err, image.ErrNoDWARF) || strings.HasSuffix(m.name, ".FileOffset") || noSymbol
 }
 
 // methods returns the methods of values but Close, and the functions of package inside that begin with such a value, each once for its

@@ -118,7 +118,7 @@ func FuzzSection(f *testing.F) {
 	})
 }
 
-// TestInPlace: a page that is not compressed, because that saves less than a quarter, is used where it is.
+// TestInPlace: a page that is not compressed, because it would have more than two fifths of its size, is used where it is.
 func TestInPlace(t *testing.T) {
 	k := kinds()[0]
 	r := rand.New(rand.NewPCG(3, 4))
