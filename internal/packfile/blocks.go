@@ -12,7 +12,7 @@ type readNode struct {
 	file          uint32 // noText: that of the caller
 	refused, bad  uint32
 	fun           int32
-	parent, depth int32
+	parent        int32
 	line          int32
 	frame, result int32 // result is -1 for the function's
 	tuple         int32 // -1: the values are a list
@@ -23,18 +23,19 @@ type readNode struct {
 	around        int32 // -1: as it is counted
 	index         int32 // among the sites of the block
 
+	picked bool // it was asked for itself
+
 	ghost, inline, prologue, local bool
 	sharedOut                      bool // the ways out are the parent's
 }
 
-// readBlock is a block as it is read.
+// readBlock is a block as it is read: those of its nodes that were picked, and what is around them.
 type readBlock struct {
 	d       []byte
 	at      int // of d in the section
 	nodes   []readNode
 	symbols []readMark
 	sites   int
-	shared  bool // several sessions may use it: see keptBlocks
 }
 
 type readMark struct {
@@ -42,7 +43,7 @@ type readMark struct {
 	addr uint64
 }
 
-// block returns a block that has sites: what a list kept of it, or all.
+// block returns a block with some of its sites, which are sorted: what a list kept of it, or what is read then, until the next one is read.
 func (s *session) block(n int, sites []int32) (*readBlock, error) {
 	if b := s.f.kept.get(n); b != nil && b.has(sites) {
 		return b, nil
@@ -50,18 +51,22 @@ func (s *session) block(n int, sites []int32) (*readBlock, error) {
 	if n < 0 || n >= s.f.facts.Blocks {
 		return nil, s.f.own.Errorf(s.f.parts[partBlocks].From, "block %d of %d is asked for", n, s.f.facts.Blocks)
 	}
-	var all [groupSize]*readBlock
-	if _, err := s.blocks(n/groupSize, func(i int) bool { return i == n }, &all); err != nil {
-		return nil, err
+	next := 0
+	pick := func(x *readNode) bool {
+		for next < len(sites) && sites[next] < x.index {
+			next++
+		}
+		return next < len(sites) && sites[next] == x.index
 	}
-	return all[n%groupSize], nil
+	err := s.blocks(n/groupSize, func(i int) bool { return i == n }, pick, func(int, *readBlock) error { return nil })
+	return &s.walk.block, err
 }
 
-// blocks reads those blocks of a group that want selects; the others are nil. It returns how many the group has.
-func (s *session) blocks(g int, want func(i int) bool, out *[groupSize]*readBlock) (int, error) {
-	r, roots, err := s.f.group(partBlocks, g)
+// blocks calls g for those blocks of a group that want selects, with those of their nodes that pick selects. g must not keep the block, nor what is in it.
+func (s *session) blocks(group int, want func(i int) bool, pick func(n *readNode) bool, g func(n int, b *readBlock) error) error {
+	r, roots, err := s.f.group(partBlocks, group)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	prev := uint64(0)
 	for i := range r.n {
@@ -69,9 +74,9 @@ func (s *session) blocks(g int, want func(i int) bool, out *[groupSize]*readBloc
 		at := r.P
 		d := r.Bytes(size)
 		if r.Bad || size == 0 {
-			return 0, r.failed("a block is cut short")
+			return r.failed("a block is cut short")
 		}
-		x := blockReader{s: s}
+		x := blockReader{s: s, b: &s.walk.block, pick: pick}
 		x.groupReader = r
 		x.D, x.P, x.at = d, 0, r.at+at
 		flags := x.U8()
@@ -82,96 +87,96 @@ func (s *session) blocks(g int, want func(i int) bool, out *[groupSize]*readBloc
 		} else {
 			root = x.index(s.f.funs)
 		}
-		out[i] = nil
-		if !want(g*groupSize + i) {
+		if !want(group*groupSize + i) {
 			continue
 		}
-		if out[i], err = x.read(flags, prev, root); err != nil {
-			return 0, err
+		if err := x.read(flags, prev, root); err != nil {
+			return err
+		}
+		if err := g(group*groupSize+i, x.b); err != nil {
+			return err
 		}
 	}
-	return r.n, nil
+	return nil
 }
 
-// fresh returns a block to read into, and release gives one back: the memory of nodes is most of what a question about many
-// sites needs.
-func (s *session) fresh() *readBlock {
-	n := len(s.spare)
-	if n == 0 {
-		return new(readBlock)
-	}
-	b := s.spare[n-1]
-	s.spare = s.spare[:n-1]
-	*b = readBlock{nodes: b.nodes[:0]}
-	return b
+// level is the last node at one depth of a block that is being read, and so one that following nodes can be in.
+type level struct {
+	node  readNode
+	edges []readEdge // of its function, once a node in it asked for them
+	named bool       // they have been asked for
+	next  int32      // the edge that is expected
+	at    int32      // where the node is among those of the block; -1: it was not picked, and nothing in it was
 }
 
-func (s *session) release(b *readBlock) {
-	if !b.shared {
-		s.spare = append(s.spare, b)
-	}
+// before is what a node may share with the site before it.
+type before struct {
+	addr, view         uint64
+	tuple, list, frame int32
 }
 
-// blockReader reads the nodes of one block.
+// blockReader reads the nodes of one block. Of one with many bodies, most are of no interest: none but those that are picked, and those around them, are
+// kept.
 type blockReader struct {
 	groupReader
-	s *session
+	s    *session
+	b    *readBlock
+	pick func(n *readNode) bool
+	last before
 }
 
 // maxNodes bounds the nodes of a block. The kernels at hand have less than 2,000 in one.
 const maxNodes = 1 << 18
 
-// nodeBytes is how many bytes of a block most nodes have at least.
-const nodeBytes = 6
-
-func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error) {
+func (x *blockReader) read(flags byte, base uint64, root int) error {
 	if root >= x.f.funs {
-		return nil, x.failed("a block's function is none")
+		return x.failed("a block's function is none")
 	}
-	b := x.s.fresh()
-	b.d, b.at = x.D, x.at
-	if n := len(x.D) / nodeBytes; cap(b.nodes) < n {
-		b.nodes = make([]readNode, 0, n)
-	}
+	b := x.b
+	*b = readBlock{d: x.D, at: x.at, nodes: b.nodes[:0], symbols: b.symbols[:0]}
 	if flags&blockSymbols != 0 {
-		b.symbols = make([]readMark, x.count(2))
-		for i := range b.symbols {
-			b.symbols[i] = readMark{x.text(), base + uint64(x.int())}
+		for range x.count(2) {
+			b.symbols = append(b.symbols, readMark{x.text(), base + uint64(x.int())})
 		}
 	} else {
-		b.symbols = []readMark{{x.s.nameText(root), base}}
+		name, err := x.s.nameText(root)
+		if err != nil {
+			return err
+		}
+		b.symbols = append(b.symbols, readMark{name, base})
 	}
-	var next []int32 // by node, the edge that is expected
 	var refused, bad uint32 = noText, noText
-	prev := &readNode{addr: base, tuple: -1}
-	for x.P < len(x.D) && !x.Bad {
-		i := len(b.nodes)
+	x.last = before{addr: base, tuple: -1}
+	depth := -1 // of the node before
+	for i := 0; x.P < len(x.D) && !x.Bad; i++ {
 		if i >= maxNodes {
-			return nil, x.failed("a block has too many sites")
+			return x.failed("a block has too many sites")
 		}
-		if i == cap(b.nodes) {
-			// prev points into the memory before, which stays as it is.
-			b.nodes = append(make([]readNode, 0, 2*i+8), b.nodes...)
-		}
-		b.nodes = b.nodes[:i+1]
-		n := &b.nodes[i]
-		*n = readNode{parent: -1, result: -1, around: -1, symbol: noText, file: noText}
 		flags := x.U8()
 		isMore, frame := flags&siteMore != 0, flags&siteFrame != 0
+		up := 0
 		if i == 0 {
 			isMore, frame = flags&rootMore != 0, flags&rootFrame != 0
-			n.fun = int32(root)
-		} else if err := x.place(b, n, flags, next); err != nil {
-			return nil, err
+		} else if up = int(flags & siteUp); up == siteUp {
+			up += x.index(maxNesting)
 		}
-		n.inline = i > 0
-		n.sharedOut = n.inline && flags&siteOut != 0
+		if up > depth && i > 0 {
+			return x.failed("a body is inlined into nothing")
+		}
+		depth += 1 - up
+		n, err := x.begin(depth, flags)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			n.fun = int32(root)
+		}
 		more := byte(0)
 		if isMore {
 			more = x.U8()
 		}
 		if i == 0 && more&moreFile != 0 {
-			return nil, x.failed("a function that is not inlined has a call")
+			return x.failed("a function that is not inlined has a call")
 		}
 		x.more(n, more)
 		if more&moreRefused != 0 {
@@ -179,7 +184,6 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 		}
 		n.refused, n.bad = refused, bad
 		x.rare(n, more)
-		next = append(next, 0)
 		if n.ghost {
 			continue
 		}
@@ -190,52 +194,79 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 				n.frame = x.number()
 			}
 		} else {
-			x.rest(b, n, flags, prev)
+			x.rest(n, &x.s.walk.path[depth-1].node, flags)
 		}
 		n.index = int32(b.sites)
 		b.sites++
-		prev = n
+		x.last = before{n.addr, n.view, n.tuple, n.list, n.frame}
+		if x.pick(n) {
+			n.picked = true
+			x.keep(depth)
+		}
 	}
-	if x.Bad || len(b.nodes) == 0 {
-		return nil, x.failed("a block is cut short")
+	if x.Bad || depth < 0 {
+		return x.failed("a block is cut short")
 	}
-	return b, nil
+	return nil
 }
 
-// place reads where a node is in the tree, and so its function.
-func (x *blockReader) place(b *readBlock, n *readNode, flags byte, next []int32) error {
-	up := int(flags & siteUp)
-	if up == siteUp {
-		up += x.index(maxNesting)
+// begin returns the node at a depth, which is the next one.
+func (x *blockReader) begin(depth int, flags byte) (*readNode, error) {
+	path := &x.s.walk.path
+	if depth == len(*path) {
+		*path = append(*path, level{})
 	}
-	parent := len(b.nodes) - 2
-	for ; up > 0 && parent >= 0; up-- {
-		parent = int(b.nodes[parent].parent)
+	l := &(*path)[depth]
+	l.edges, l.named, l.next, l.at = nil, false, 0, -1
+	n := &l.node
+	*n = readNode{parent: -1, result: -1, around: -1, symbol: noText, file: noText}
+	if depth == 0 {
+		return n, nil
 	}
-	if parent < 0 {
-		return x.failed("a body is inlined into nothing")
+	n.inline, n.sharedOut = true, flags&siteOut != 0
+	return n, x.place(n, &(*path)[depth-1], depth, flags)
+}
+
+// keep adds the node at a depth to the block, after those around it that are not there.
+func (x *blockReader) keep(depth int) {
+	path := x.s.walk.path
+	from := depth
+	for from > 0 && path[from-1].at < 0 {
+		from--
 	}
-	p := &b.nodes[parent]
-	edge := int(next[parent])
+	for i := from; i <= depth; i++ {
+		if i > 0 {
+			path[i].node.parent = path[i-1].at
+		}
+		path[i].at = int32(len(x.b.nodes))
+		x.b.nodes = append(x.b.nodes, path[i].node)
+	}
+}
+
+// place reads which of the calls in what is around it a node is, and so its function.
+func (x *blockReader) place(n *readNode, around *level, depth int, flags byte) error {
+	edge := int(around.next)
 	if flags&siteNext == 0 {
 		edge = int(x.number())
 	}
-	next[parent] = int32(edge + 1)
-	f, err := x.s.function(int(p.fun))
-	if err != nil {
-		return err
+	around.next = int32(edge + 1)
+	if !around.named {
+		f, err := x.s.function(int(around.node.fun))
+		if err != nil {
+			return err
+		}
+		if around.edges, err = f.inlined(); err != nil {
+			return err
+		}
+		around.named = true
 	}
-	edges, err := f.inlined()
-	if err != nil {
-		return err
-	}
-	if edge >= len(edges) {
+	if edge >= len(around.edges) {
 		return x.failed("a call is inlined that its function does not have")
 	}
-	if n.depth = p.depth + 1; n.depth > maxNesting {
+	if depth > maxNesting {
 		return x.failed("bodies are nested too deep")
 	}
-	n.parent, n.fun, n.line = int32(parent), edges[edge].to, edges[edge].line
+	n.fun, n.line = around.edges[edge].to, around.edges[edge].line
 	return nil
 }
 
@@ -275,7 +306,8 @@ func (x *blockReader) rare(n *readNode, more byte) {
 }
 
 // rest reads what follows the flags of an inlined site.
-func (x *blockReader) rest(b *readBlock, n *readNode, flags byte, prev *readNode) {
+func (x *blockReader) rest(n, around *readNode, flags byte) {
+	prev := &x.last
 	n.addr = prev.addr
 	if flags&siteHere == 0 {
 		n.addr += uint64(x.int())
@@ -298,7 +330,7 @@ func (x *blockReader) rest(b *readBlock, n *readNode, flags byte, prev *readNode
 	}
 	switch {
 	case n.sharedOut:
-		if p := &b.nodes[n.parent]; !p.inline || p.ghost {
+		if !around.inline || around.ghost {
 			x.Fail()
 		}
 	case n.ways == 0:

@@ -148,14 +148,30 @@ func (r *functionReader) read(id int32, x *function) {
 	}
 	if flags&funEdges != 0 {
 		x.calls, x.named = int32(r.P), int32(r.named)
-		for range r.count(1) {
-			if r.ULEB()&1 != 0 {
-				r.named++
-			} else {
-				r.ULEB()
+		r.passCalls(r.count(1))
+	}
+}
+
+// passCalls passes over calls, and counts the functions that they name. All that counts of their numbers is where they end, and the lowest bit.
+func (r *functionReader) passCalls(n int) {
+	d, i := r.D[r.P:], 0
+	for ; n > 0; n-- {
+		left := 2 // numbers of the call
+		if i < len(d) && d[i]&1 != 0 {
+			r.named++
+			left = 1
+		}
+		for ; left > 0; i++ {
+			if i >= len(d) {
+				r.Fail()
+				return
+			}
+			if d[i] < 0x80 {
+				left--
 			}
 		}
 	}
+	r.P += i
 }
 
 // reader returns a reader of the group that a function is in.
@@ -245,7 +261,11 @@ func (s *session) about(id int) (*Function, error) {
 		return nil, err
 	}
 	out := &Function{DeclLine: int(x.line)}
-	if out.Name, err = s.textOf(s.nameText(id)); err != nil {
+	name, err := s.nameText(id)
+	if err != nil {
+		return nil, err
+	}
+	if out.Name, err = s.textOf(name); err != nil {
 		return nil, err
 	}
 	if out.Qualified = out.Name; x.qualified != noText {

@@ -25,46 +25,23 @@ func (k *keptBlocks) begin() {
 	k.all, k.nodes = make(map[int]*readBlock), 0
 }
 
-// add keeps the nodes of a block that picks names, and what is around them, if there is room.
-func (k *keptBlocks) add(n int, b *readBlock, picks []int32) {
-	c := b.only(picks)
+// add keeps a copy of a block, if there is room.
+func (k *keptBlocks) add(n int, b *readBlock) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.nodes+len(c.nodes) <= maxKeptNodes {
-		k.all[n] = c
-		k.nodes += len(c.nodes)
+	if k.nodes+len(b.nodes) > maxKeptNodes {
+		return
 	}
+	c := *b
+	c.nodes, c.symbols = slices.Clone(b.nodes), slices.Clone(b.symbols)
+	k.all[n] = &c
+	k.nodes += len(b.nodes)
 }
 
 func (k *keptBlocks) get(n int) *readBlock {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.all[n]
-}
-
-// only returns a block with some of the nodes, in their order, and with those around them.
-func (b *readBlock) only(picks []int32) *readBlock {
-	at := make([]int32, len(b.nodes)) // of each node in the result, and one
-	count := 0
-	for _, i := range picks {
-		for ; i >= 0 && at[i] == 0; i = b.nodes[i].parent {
-			at[i] = 1
-			count++
-		}
-	}
-	out := &readBlock{d: b.d, at: b.at, nodes: make([]readNode, 0, count), symbols: b.symbols, sites: b.sites, shared: true}
-	for i := range b.nodes {
-		if at[i] == 0 {
-			continue
-		}
-		n := b.nodes[i]
-		if n.parent >= 0 {
-			n.parent = at[n.parent] - 1
-		}
-		out.nodes = append(out.nodes, n)
-		at[i] = int32(len(out.nodes))
-	}
-	return out
 }
 
 // has reports whether a block has all of some sites, which are sorted.
@@ -84,9 +61,9 @@ func (b *readBlock) has(sites []int32) bool {
 // leastAtOnce and mostAtOnce are how many groups of blocks a goroutine takes at once: a question about two needs no second goroutine.
 const leastAtOnce, mostAtOnce = 2, 8
 
-// eachBlock calls g for the blocks that want selects, on all processors if the file has a guard. worker is less than workers, and
-// the session is the worker's. g must not keep the block. The error is that of the first block that has one.
-func (f *File) eachBlock(want func(block int) bool, g func(worker int, s *session, n int, b *readBlock) error) error {
+// eachBlock calls g for the blocks that want selects, with those of their nodes that pick selects, on all processors if the file has a guard: pick is
+// called at once by several, and worker is less than workers. g must not keep the block. The error is that of the first block that has one.
+func (f *File) eachBlock(want func(block int) bool, pick func(n *readNode) bool, g func(worker, n int, b *readBlock) error) error {
 	var wanted []int
 	for i := range groups(f.facts.Blocks) {
 		for n := i * groupSize; n < min((i+1)*groupSize, f.facts.Blocks); n++ {
@@ -102,12 +79,8 @@ func (f *File) eachBlock(want func(block int) bool, g func(worker int, s *sessio
 	var mu sync.Mutex
 	first, failed := chunks, error(nil) // the first chunk that has an error, and that
 	work := func(worker int) error {
-		s, err := f.session()
-		if err != nil {
-			return err
-		}
+		s := f.session()
 		defer s.end()
-		var all [groupSize]*readBlock
 		for {
 			chunk := int(next.Add(1)) - 1
 			mu.Lock()
@@ -117,7 +90,7 @@ func (f *File) eachBlock(want func(block int) bool, g func(worker int, s *sessio
 				return nil
 			}
 			for _, i := range wanted[chunk*atOnce : min((chunk+1)*atOnce, len(wanted))] {
-				if err := s.eachIn(i, want, &all, func(n int, b *readBlock) error { return g(worker, s, n, b) }); err != nil {
+				if err := s.blocks(i, want, pick, func(n int, b *readBlock) error { return g(worker, n, b) }); err != nil {
 					mu.Lock()
 					if chunk < first {
 						first, failed = chunk, err
@@ -150,22 +123,4 @@ func (f *File) workers(n int) int {
 		return 1
 	}
 	return max(1, min(n, runtime.GOMAXPROCS(0)))
-}
-
-// eachIn calls g for the blocks of a group that want selects.
-func (s *session) eachIn(group int, want func(block int) bool, all *[groupSize]*readBlock, g func(n int, b *readBlock) error) error {
-	count, err := s.blocks(group, want, all)
-	if err != nil {
-		return err
-	}
-	for j, b := range all[:count] {
-		if b == nil {
-			continue
-		}
-		if err := g(group*groupSize+j, b); err != nil {
-			return err
-		}
-		s.release(b)
-	}
-	return nil
 }

@@ -36,14 +36,13 @@ func (f *File) QualifiedNames() ([]string, error) {
 
 func (f *File) namesOf(of func(s *session, id int, name string) (string, error)) ([]string, error) {
 	has := make([]atomic.Bool, f.funs)
-	err := f.eachBlock(func(int) bool { return true }, func(_ int, _ *session, _ int, b *readBlock) error {
-		for i := range b.nodes {
-			if n := &b.nodes[i]; !n.ghost && !has[n.fun].Load() {
-				has[n.fun].Store(true)
-			}
+	see := func(n *readNode) bool {
+		if !has[n.fun].Load() {
+			has[n.fun].Store(true)
 		}
-		return nil
-	})
+		return false
+	}
+	err := f.eachBlock(func(int) bool { return true }, see, func(int, int, *readBlock) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -56,17 +55,18 @@ func (f *File) namesOf(of func(s *session, id int, name string) (string, error))
 		}
 		names = append(names, all...)
 	}
-	s, err := f.session()
-	if err != nil {
-		return nil, err
-	}
+	s := f.session()
 	defer s.end()
 	var out []string
 	for id := range has {
 		if !has[id].Load() {
 			continue
 		}
-		n, err := of(s, id, names[s.names[id]])
+		name, err := f.nameID(id)
+		if err != nil {
+			return nil, err
+		}
+		n, err := of(s, id, names[name])
 		if err != nil {
 			return nil, err
 		}
@@ -82,12 +82,12 @@ func (f *File) Of(name string) ([]Ref, error) {
 	if err != nil || id < 0 {
 		return nil, err
 	}
-	s, err := f.session()
+	s := f.session()
+	defer s.end()
+	picked, err := f.functionsOf(func(name uint32) bool { return int(name) == id })
 	if err != nil {
 		return nil, err
 	}
-	defer s.end()
-	picked := func(name uint32) bool { return int(name) == id }
 	in, err := s.blocksWith(picked)
 	if err != nil {
 		return nil, err
@@ -98,13 +98,10 @@ func (f *File) Of(name string) ([]Ref, error) {
 // List returns the sites of the functions whose names match selects, or all if it is nil, in the
 // order of dwarfloc.Image.Sites. match is called once for each name.
 func (f *File) List(match func(name string) bool) ([]Ref, error) {
-	s, err := f.session()
-	if err != nil {
-		return nil, err
-	}
+	s := f.session()
 	defer s.end()
 	if match == nil {
-		return f.sitesIn(nil, func(uint32) bool { return true })
+		return f.sitesIn(nil, nil)
 	}
 	matches := make([]bool, f.parts[partNames].N)
 	few := 0
@@ -120,8 +117,11 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 			}
 		}
 	}
-	picked := func(name uint32) bool { return matches[name] }
-	var in func(int) bool
+	picked, err := f.functionsOf(func(name uint32) bool { return matches[name] })
+	if err != nil {
+		return nil, err
+	}
+	var in []bool
 	if few < len(matches)/8 {
 		if in, err = s.blocksWith(picked); err != nil {
 			return nil, err
@@ -130,11 +130,11 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	return f.sitesIn(in, picked)
 }
 
-// blocksWith returns which blocks can have sites of functions with names.
-func (s *session) blocksWith(picked func(name uint32) bool) (func(int) bool, error) {
+// blocksWith returns which blocks can have sites of functions.
+func (s *session) blocksWith(picked []bool) ([]bool, error) {
 	in := make([]bool, s.f.facts.Blocks)
-	for fun, n := range s.names {
-		if !picked(n) {
+	for fun, is := range picked {
+		if !is {
 			continue
 		}
 		blocks, err := s.blocksOf(fun)
@@ -145,34 +145,33 @@ func (s *session) blocksWith(picked func(name uint32) bool) (func(int) bool, err
 			in[b] = true
 		}
 	}
-	return func(n int) bool { return in[n] }, nil
+	return in, nil
 }
 
-// sitesIn returns sites of functions in blocks, or in all if in is nil. Of some blocks, what was read is kept for Each.
-func (f *File) sitesIn(in func(block int) bool, picked func(name uint32) bool) ([]Ref, error) {
+// sitesIn returns sites of the functions that are picked in some blocks, or in all blocks, or of all functions, if these are nil. Of some blocks, what was
+// read is kept for Each.
+func (f *File) sitesIn(in, picked []bool) ([]Ref, error) {
 	few := in != nil
 	if few {
 		f.kept.begin()
-	} else {
-		in = func(int) bool { return true }
-	}
-	names, err := f.nameIDs()
-	if err != nil {
-		return nil, err
 	}
 	lists := make([][]listed, runtime.GOMAXPROCS(0))
-	picks := make([][]int32, len(lists))
-	err = f.eachBlock(in, func(worker int, s *session, i int, b *readBlock) error {
-		which := picks[worker][:0]
+	want := func(block int) bool { return !few || in[block] }
+	pick := func(n *readNode) bool { return picked == nil || picked[n.fun] }
+	err := f.eachBlock(want, pick, func(worker, i int, b *readBlock) error {
 		for j := range b.nodes {
 			n := &b.nodes[j]
-			if name := names[n.fun]; !n.ghost && picked(name) {
-				lists[worker] = append(lists[worker], listed{Ref{uint32(i), uint32(n.index)}, name, n.addr, n.view, n.inline})
-				which = append(which, int32(j))
+			if !n.picked {
+				continue
 			}
+			name, err := f.nameID(int(n.fun))
+			if err != nil {
+				return err
+			}
+			lists[worker] = append(lists[worker], listed{Ref{uint32(i), uint32(n.index)}, name, n.addr, n.view, n.inline})
 		}
-		if picks[worker] = which; few && len(which) > 0 {
-			f.kept.add(i, b, which)
+		if few && len(b.nodes) > 0 {
+			f.kept.add(i, b)
 		}
 		return nil
 	})
@@ -182,23 +181,10 @@ func (f *File) sitesIn(in func(block int) bool, picked func(name uint32) bool) (
 	return sortListed(slices.Concat(lists...)), nil
 }
 
-// Site returns a site.
-func (f *File) Site(r Ref) (*Site, error) {
-	var out Site
-	err := f.Each([]Ref{r}, func(_ int, s *Site) error {
-		out = *s
-		return nil
-	})
-	return &out, err
-}
-
 // Each calls g for sites, with their indices in refs: block by block, so that each block is read once. s is
 // reused after g returns, but not what it points to, which must not be changed.
 func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
-	s, err := f.session()
-	if err != nil {
-		return err
-	}
+	s := f.session()
 	defer s.end()
 	order := make([]int, len(refs))
 	for i := range order {
@@ -237,7 +223,6 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 			}
 			i++
 		}
-		s.release(b)
 	}
 	return nil
 }

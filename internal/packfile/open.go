@@ -23,8 +23,7 @@ type File struct {
 	parts [numParts]sealed.Part
 	funs  int
 	roots int
-	width int                      // bits of a name's number
-	ids   atomic.Pointer[[]uint32] // see nameIDs
+	width int // bits of a name's number
 	cache atomic.Pointer[functions]
 	kept  keptBlocks
 

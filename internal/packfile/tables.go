@@ -1,11 +1,13 @@
 package packfile
 
 import (
+	"encoding/binary"
 	"math"
 	"runtime"
 	"sort"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -101,37 +103,55 @@ func (f *File) nameOf(name string) (int, error) {
 	return -1, nil
 }
 
-// nameIDs returns the number of each function's name.
-func (f *File) nameIDs() ([]uint32, error) {
-	if ids := f.ids.Load(); ids != nil {
-		return *ids, nil
+// nameID returns the number of a function's name.
+func (f *File) nameID(fun int) (uint32, error) {
+	p, bit := &f.parts[partFunNames], fun*f.width
+	at := p.From + bit/8
+	d, err := f.own.Bytes(at, min(at+8, p.To))
+	if err != nil {
+		return 0, err
 	}
+	have := uint64(0)
+	if len(d) == 8 {
+		have = binary.LittleEndian.Uint64(d)
+	} else {
+		have = bin.Uint(d, false)
+	}
+	v := uint32(have >> (bit % 8) & (1<<f.width - 1))
+	if int(v) >= f.parts[partNames].N {
+		return 0, f.own.Errorf(at, "a function has the name number %d of %d", v, f.parts[partNames].N)
+	}
+	return v, nil
+}
+
+// functionsOf returns for each function whether its name is one that picked selects.
+func (f *File) functionsOf(picked func(name uint32) bool) ([]bool, error) {
 	p := &f.parts[partFunNames]
-	out := make([]uint32, 0, f.funs)
+	out := make([]bool, f.funs)
 	names, mask := uint32(f.parts[partNames].N), uint64(1)<<f.width-1
-	have, bits := uint64(0), 0 // of what was read and is in no number yet
-	for at := p.From; at < p.To && len(out) < f.funs; {
+	fun, have, bits := 0, uint64(0), 0 // have is what was read and is in no number yet
+	for at := p.From; at < p.To; {
 		d, err := f.own.Page(at, p.To)
 		if err != nil {
 			return nil, err
 		}
 		for i, b := range d {
 			have |= uint64(b) << bits
-			for bits += 8; bits >= f.width && len(out) < f.funs; bits -= f.width {
+			for bits += 8; bits >= f.width && fun < f.funs; bits -= f.width {
 				v := uint32(have & mask)
 				if v >= names {
 					return nil, f.own.Errorf(at+i, "a function has the name number %d of %d", v, names)
 				}
-				out = append(out, v)
+				out[fun] = picked(v)
+				fun++
 				have >>= f.width
 			}
 		}
 		at += len(d)
 	}
-	if len(out) != f.funs {
+	if fun != f.funs {
 		return nil, f.own.Errorf(p.From, "there are no names for %d functions", f.funs)
 	}
-	f.ids.Store(&out)
 	return out, nil
 }
 
@@ -139,23 +159,21 @@ func (f *File) nameIDs() ([]uint32, error) {
 type session struct {
 	f         *File
 	functions *functions
-	names     []uint32 // of functions
 	text      map[uint32]string
 	abouts    map[int]*Function // without their parameters
 	whole     map[int]*Function
 	values    map[int]*Value
 	params    map[int]Param
 	tuples    map[int][]Value
-	spare     []*readBlock // see release
 	reading   valueReader
+	walk      struct { // see blockReader
+		block readBlock
+		path  []level
+	}
 }
 
 // session returns a session, which its end puts back: a question lists sites first, and then reads them.
-func (f *File) session() (*session, error) {
-	names, err := f.nameIDs()
-	if err != nil {
-		return nil, err
-	}
+func (f *File) session() *session {
 	cache := f.cache.Load()
 	for cache == nil {
 		f.cache.CompareAndSwap(nil, &functions{groups: make([]atomic.Pointer[functionGroup], groups(f.funs))})
@@ -167,12 +185,12 @@ func (f *File) session() (*session, error) {
 		s := f.idle[n-1]
 		f.idle = f.idle[:n-1]
 		s.functions = cache
-		return s, nil
+		return s
 	}
 	return &session{
-		f: f, functions: cache, names: names, text: make(map[uint32]string), abouts: make(map[int]*Function), whole: make(map[int]*Function), values: make(map[int]*Value),
+		f: f, functions: cache, text: make(map[uint32]string), abouts: make(map[int]*Function), whole: make(map[int]*Function), values: make(map[int]*Value),
 		params: make(map[int]Param), tuples: make(map[int][]Value),
-	}, nil
+	}
 }
 
 // maxKept is how many times groupSize texts and values a session that is put back may have, and maxKeptFunctions how many groups of
@@ -181,7 +199,6 @@ func (f *File) session() (*session, error) {
 const maxKept, maxKeptFunctions = 1024, 2560
 
 func (s *session) end() {
-	s.spare = nil
 	if s.functions.count.Load() > maxKeptFunctions {
 		s.f.cache.CompareAndSwap(s.functions, nil)
 	}
@@ -194,7 +211,10 @@ func (s *session) end() {
 }
 
 // nameText is the number of a function's name among texts.
-func (s *session) nameText(id int) uint32 { return s.names[id]<<1 | 1 }
+func (s *session) nameText(id int) (uint32, error) {
+	n, err := s.f.nameID(id)
+	return n<<1 | 1, err
+}
 
 // textOf returns a text by its number: of the names, if that is odd, or of the others.
 func (s *session) textOf(n uint32) (string, error) {
