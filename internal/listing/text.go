@@ -1,8 +1,8 @@
 package listing
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -18,18 +18,30 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-func (o *Options) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", o.Styled(screen.RolePlace, site.Place()), o.Styled(screen.RoleAside, address(site.Site)))
+func (o *Options) printSite(w *bytes.Buffer, p *plan.Plan, site *plan.Site) error {
+	// What all sites have is written without a format: an answer can have thousands.
+	w.Write(o.Styled(screen.RolePlace, site.Place()).Append(w.AvailableBuffer()))
+	w.WriteString("  ")
+	w.Write(o.Styled(screen.RoleAside, address(site.Site)).Append(w.AvailableBuffer()))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
-	terminal.Fprintf(w, "  %s%s\n", siteKind(site.Site), wayText(site.Site))
-	for i, c := range site.Callers {
+	w.WriteString("  ")
+	w.WriteString(terminal.Text(siteKind(site.Site)))
+	w.WriteString(wayText(site.Site))
+	w.WriteByte('\n')
+	for i := range site.Callers {
 		file, line := site.CallFile, site.CallLine
 		if i > 0 {
 			file, line = site.Callers[i-1].CallFile, site.Callers[i-1].CallLine
 		}
-		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Qualified, file, line)
+		w.WriteString("    inlined into ")
+		w.WriteString(terminal.Text(site.Callers[i].Qualified))
+		w.WriteString(" at ")
+		w.WriteString(terminal.Text(file))
+		w.WriteByte(':')
+		w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(line), 10))
+		w.WriteByte('\n')
 	}
 	t := screen.Table{Width: o.Width, Indent: "    "}
 	for i := range site.Args {
@@ -100,7 +112,7 @@ func conditionText(p *plan.Plan, c *plan.Condition) string {
 	return c.Variable.Loc.Text(p.Image.Arch())
 }
 
-func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
+func hex(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }
 
 // functionName is the name of a site's function as people write it.
 func functionName(s *dwarfloc.Site) string {
@@ -253,7 +265,9 @@ func newInstanceText(p *plan.Plan, in *plan.Instance) instanceText {
 	}
 	terminal.Fprintf(&w, "\n")
 	for line := range strings.Lines(in.Prologue.String()) {
-		terminal.Fprintf(&w, "    %s\n", strings.TrimSuffix(line, "\n"))
+		w.WriteString("    ")
+		w.WriteString(terminal.Text(strings.TrimSuffix(line, "\n")))
+		w.WriteByte('\n')
 	}
 	return instanceText{text: w.String()}
 }

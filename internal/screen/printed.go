@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -16,6 +17,7 @@ type Printed struct {
 	mu   sync.Mutex // warnings come from any goroutine
 	w    io.Writer
 	rest []byte // the beginning of a character, whose end the next Write has
+	out  []byte // what was written last
 
 	colored bool  // the tool's own colors are obeyed
 	err     error // of the first Write that failed
@@ -66,11 +68,20 @@ func (p *Printed) safe(b []byte) []byte {
 	if harmless(b) {
 		return b
 	}
-	lines := strings.Split(string(b), "\n")
-	for i := range lines {
-		lines[i] = p.safeLine(lines[i])
+	out := p.out[:0]
+	for len(b) > 0 {
+		line, _, more := bytes.Cut(b, []byte{'\n'})
+		if b = b[len(line):]; harmless(line) {
+			out = append(out, line...)
+		} else {
+			out = append(out, p.safeLine(string(line))...)
+		}
+		if more {
+			out, b = append(out, '\n'), b[1:]
+		}
 	}
-	return []byte(strings.Join(lines, "\n"))
+	p.out = out
+	return out
 }
 
 // harmless reports whether a text has only printable ASCII, newlines and tabs. Hundreds of megabytes

@@ -15,6 +15,7 @@ type Table struct {
 	Width  int    // of a line in characters; 0: lines have any length
 	Indent string // before each row
 	rows   [][]terminal.Styled
+	line   []byte // what printOne has printed last
 }
 
 const (
@@ -62,29 +63,16 @@ func (t *Table) Print(w io.Writer) error {
 
 // printOne is Print for one row.
 func (t *Table) printOne(w io.Writer) error {
-	out := remembering{w: w}
-	terminal.Fprintf(&out, "%s", t.Indent)
-	between := ""
-	for _, c := range t.rows[0] {
-		terminal.Fprintf(&out, "%s%s", between, c)
-		between = strings.Repeat(" ", gap)
+	line := append(t.line[:0], t.Indent...)
+	for i, c := range t.rows[0] {
+		if i > 0 {
+			line = append(line, strings.Repeat(" ", gap)...)
+		}
+		line = c.Append(line)
 	}
-	terminal.Fprintf(&out, "\n")
-	t.rows = nil
-	return out.err
-}
-
-// remembering writes until there is an error.
-type remembering struct {
-	w   io.Writer
-	err error
-}
-
-func (r *remembering) Write(b []byte) (n int, err error) {
-	if r.err == nil {
-		_, r.err = r.w.Write(b)
-	}
-	return len(b), r.err
+	t.line, t.rows = append(line, '\n'), t.rows[:0]
+	_, err := w.Write(t.line)
+	return err
 }
 
 // fit shortens cells until every row fits.

@@ -19,3 +19,6 @@ func (s Styled) rendered() string {
 	}
 	return "\x1b[" + s.SGR + "m" + text + "\x1b[0m"
 }
+
+// Append appends what Fprintf prints of it.
+func (s Styled) Append(b []byte) []byte { return append(b, s.rendered()...) }

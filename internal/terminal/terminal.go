@@ -21,8 +21,20 @@ func replaced(s, except string) string {
 	if plain(s) {
 		return s
 	}
+	begin := 0 // of what is replaced
+	for begin < len(s) {
+		r, n := utf8.DecodeRuneInString(s[begin:])
+		if r == utf8.RuneError && n == 1 || !printable(r) && !strings.ContainsRune(except, r) {
+			break
+		}
+		begin += n
+	}
+	if begin == len(s) {
+		return s
+	}
 	var b strings.Builder
-	for i := 0; i < len(s); {
+	b.WriteString(s[:begin])
+	for i := begin; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
@@ -71,13 +83,13 @@ func Fprintf(w io.Writer, format string, args ...any) {
 
 // argument returns an argument that is printed without what a terminal obeys. character says that a number may be printed as one.
 func argument(a any, character bool) any {
-	switch a := a.(type) {
+	switch x := a.(type) {
 	case string:
-		if plain(a) {
-			return a
+		if plain(x) {
+			return a // x would be allocated again
 		}
 	case Styled:
-		return a.rendered()
+		return x.rendered()
 	case bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64:
 		if !character {
 			return a
