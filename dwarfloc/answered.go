@@ -33,7 +33,6 @@ type answered struct {
 type answeredSite struct {
 	answers.Site
 	source answers.Source
-	ways   body.Ways
 	// around returns the site that the debug information has at a statically defined probe, or nil. It is nil for other sites.
 	around func() (*Site, error)
 }
@@ -102,8 +101,8 @@ func (img answered) namedType(name string) (*types.Type, error) {
 
 // site makes s and w what the source has about a site.
 func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
-	a := &answeredSite{Site: *x, source: img.source, ways: x.Ways}
-	*w = a.ways
+	a := &answeredSite{Site: *x, source: img.source}
+	*w = a.Ways
 	*s = Site{
 		Kind: SiteEntry, Addr: x.Addr, View: x.View, DIE: x.Number, Image: img.Image, by: a, described: true, reused: true,
 		Function: x.Function, Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
@@ -311,7 +310,7 @@ func (img answered) ways(_ context.Context, sites []*Site) ([]body.Ways, error) 
 	out := make([]body.Ways, len(sites))
 	for i, s := range sites {
 		if a, ok := s.by.(*answeredSite); ok && s.Kind == SiteInline {
-			out[i] = a.ways
+			out[i] = a.Ways
 		}
 	}
 	return out, nil

@@ -68,7 +68,7 @@ func TestSitesAreInCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, s := range sites {
-				for _, in := range s.waysIn(&ways[i]) {
+				for _, in := range s.waysIn(&ways[i], false) {
 					check("way in", in)
 				}
 				for _, out := range s.waysOut(&ways[i]) {

@@ -229,10 +229,14 @@ func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 }
 
 // waysIn is inside.WaysIn.
-func (s *Site) waysIn(w *body.Ways) []*Site {
+func (s *Site) waysIn(w *body.Ways, given bool) []*Site {
 	out := s.list(len(w.In))
 	for i := range w.In {
-		out[i] = s.through(w, &w.In[i], i, len(w.In))
+		at := s
+		if !given || i+1 < len(w.In) {
+			at = s.copied()
+		}
+		out[i] = at.through(w, &w.In[i], i, len(w.In))
 		if w.Unknown != "" {
 			out[i].Way.Number, out[i].Way.Of, out[i].Way.Unknown = 0, 0, w.Unknown
 		}
@@ -244,34 +248,40 @@ func (s *Site) waysIn(w *body.Ways) []*Site {
 func (s *Site) waysOut(w *body.Ways) []*Site {
 	out := s.list(len(w.Out))
 	for i := range w.Out {
-		at := s.through(w, &w.Out[i], i, len(w.Out))
+		at := s.copied().through(w, &w.Out[i], i, len(w.Out))
 		at.Kind, at.inside, at.body = SiteExit, true, s.Addr
 		out[i] = at
 	}
 	return out
 }
 
-// through returns a copy of a site at one of its body's ways.
+// through makes a site that at one of its body's ways.
 func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 	addr, view, state := w.Addr, w.View, entries.Place{}
 	if w.Probe != w.Addr || w.View == body.LastView {
 		addr, view, state = w.Probe, 0, entries.Place{Addr: w.Addr, View: w.View}
 	}
-	at := s.elsewhere(addr, view, state)
-	at.Way, at.repeats = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}, w.Again
-	at.before, at.behind = w.Before, w.Behind
-	return at
+	s.toProbe(addr, view, state)
+	s.Way, s.repeats = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}, w.Again
+	s.before, s.behind = w.Before, w.Behind
+	return s
 }
 
 // elsewhere returns a copy of a site for a probe at another link-time address and view. state is
 // where its variables are resolved, if not there.
 func (s *Site) elsewhere(addr, view uint64, state entries.Place) *Site {
 	at := s.copied()
-	at.Addr, at.View, at.state = addr, view, state
-	if _, same := s.by.(debugInfo); at.described && (!same || addr != s.Addr) {
-		at.describeAddress()
-	}
+	at.toProbe(addr, view, state)
 	return at
+}
+
+// toProbe makes it a site for a probe elsewhere, as elsewhere has them.
+func (s *Site) toProbe(addr, view uint64, state entries.Place) {
+	_, same := s.by.(debugInfo)
+	again := s.described && (!same || addr != s.Addr)
+	if s.Addr, s.View, s.state = addr, view, state; again {
+		s.describeAddress()
+	}
 }
 
 // beforeWay is inside.Before.

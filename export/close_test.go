@@ -109,7 +109,7 @@ var questions = map[string]func(a *asked) (string, error){
 		ways, err := inside.Ways(a.img, context.Background(), a.sites)
 		text := fmt.Sprint(ways)
 		for i := range ways {
-			text += fmt.Sprint(inside.WaysIn(a.sites[i], &ways[i]))
+			text += fmt.Sprint(inside.WaysIn(a.sites[i], &ways[i], false))
 		}
 		return text, errors.Join(err, a.img.Changed()) // WaysIn has no error
 	},

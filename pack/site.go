@@ -235,7 +235,7 @@ func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error 
 	}
 	o := &out.Ways
 	o.Known, o.Unknown, o.Within, o.Folded, o.NoReturn = true, w.Unknown, w.Within, w.Folded, w.NoReturn
-	in := inside.WaysIn(s, w)
+	in := inside.WaysIn(s, w, false)
 	for i := range w.In {
 		x := way(&w.In[i])
 		x.Symbol, x.Offset = in[i].Symbol, in[i].Offset

@@ -206,7 +206,7 @@ func (st *streamer) each(ctx context.Context, from, to int, entries bool, f func
 		var err error
 		if ways == nil {
 			w.at = append(w.at, s)
-		} else if w.at, err = appendWays(w.at, def, s, ways); err != nil {
+		} else if w.at, err = appendWays(w.at, def, s, ways, false); err != nil {
 			return err
 		}
 		p := &w.part

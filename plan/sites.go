@@ -45,7 +45,7 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	}
 	var out []*dwarfloc.Site
 	for i, s := range found {
-		if out, err = appendWays(out, def, s, &ways[i]); err != nil {
+		if out, err = appendWays(out, def, s, &ways[i], true); err != nil {
 			return nil, err
 		}
 	}
@@ -55,14 +55,14 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 // through reports whether a definition is about the ways into bodies, or out of them.
 func (o *Options) through(def *probe.Definition) bool { return !o.EntryOnly || def.Point.Exit }
 
-// appendWays appends the sites that throughWays replaces one by.
-func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *body.Ways) ([]*dwarfloc.Site, error) {
+// appendWays appends the sites that throughWays replaces one by, which may be one of them if it is given away.
+func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *body.Ways, given bool) ([]*dwarfloc.Site, error) {
 	exits := def.Point.Exit
 	switch {
 	case s.Kind == dwarfloc.SiteInline && exits:
 		return append(to, inside.WaysOut(s, w)...), nil
 	case s.Kind == dwarfloc.SiteInline:
-		return append(to, inside.WaysIn(s, w)...), nil
+		return append(to, inside.WaysIn(s, w, given)...), nil
 	case exits || def.Point.Return:
 		return append(to, s), nil
 	}

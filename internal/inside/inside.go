@@ -148,7 +148,7 @@ var ReturnAddress = f.ReturnAddress
 // refusals.ErrMovingStack or refusals.ErrUnwinding if a return probe could harm the program, and the sites are not all known.
 var Returns = f.Returns
 
-// WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
+// WaysIn returns the sites of an instance's ways in: copies of the site. If it is given away, as who has no more use for it says, one of them is the site itself.
 var WaysIn = f.WaysIn
 
 // WaysOut returns the sites of an instance's ways out, of kind SiteExit. Variables are as they

@@ -52,7 +52,7 @@ type Functions[I, S, L, V, M any] struct {
 	Result        func(s *S) (*V, error)
 	ReturnAddress func(s *S) (*V, error)
 	Returns       func(s *S, force bool) (at []*S, moved bool, err error)
-	WaysIn        func(s *S, w *body.Ways) []*S
+	WaysIn        func(s *S, w *body.Ways, given bool) []*S
 	WaysOut       func(s *S, w *body.Ways) []*S
 }
 

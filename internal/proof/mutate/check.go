@@ -192,7 +192,7 @@ func (a *asker) typeOf(t *types.Type, depth int) {
 
 // checkWays checks the ways into and out of a body.
 func (a *asker) checkWays(s *dwarfloc.Site, w *body.Ways) {
-	for _, in := range inside.WaysIn(s, w) {
+	for _, in := range inside.WaysIn(s, w, false) {
 		a.address("way in", in)
 	}
 	for _, out := range inside.WaysOut(s, w) {
