@@ -58,12 +58,13 @@ func (s *session) block(n int, sites []int32) (*readBlock, error) {
 		}
 		return next < len(sites) && sites[next] == x.index
 	}
-	err := s.blocks(n/groupSize, func(i int) bool { return i == n }, pick, func(int, *readBlock) error { return nil })
+	err := s.blocks(n/groupSize, []int{n}, pick, func(int, *readBlock) error { return nil })
 	return &s.walk.block, err
 }
 
-// blocks calls g for those blocks of a group that want selects, with those of their nodes that pick selects. g must not keep the block, nor what is in it.
-func (s *session) blocks(group int, want func(i int) bool, pick func(n *readNode) bool, g func(n int, b *readBlock) error) error {
+// blocks calls g for some blocks of a group, which are sorted, or for all if in is nil, with those of their nodes that pick selects. g must not keep the
+// block, nor what is in it.
+func (s *session) blocks(group int, in []int, pick func(n *readNode) bool, g func(n int, b *readBlock) error) error {
 	r, roots, err := s.f.group(partBlocks, group)
 	if err != nil {
 		return err
@@ -87,8 +88,14 @@ func (s *session) blocks(group int, want func(i int) bool, pick func(n *readNode
 		} else {
 			root = x.index(s.f.funs)
 		}
-		if !want(group*groupSize + i) {
+		switch {
+		case in == nil:
+		case len(in) == 0:
+			return nil
+		case in[0] != group*groupSize+i:
 			continue
+		default:
+			in = in[1:]
 		}
 		if err := x.read(flags, prev, root); err != nil {
 			return err

@@ -61,20 +61,23 @@ func (b *readBlock) has(sites []int32) bool {
 // leastAtOnce and mostAtOnce are how many groups of blocks a goroutine takes at once: a question about two needs no second goroutine.
 const leastAtOnce, mostAtOnce = 2, 8
 
-// eachBlock calls g for the blocks that want selects, with those of their nodes that pick selects, on all processors if the file has a guard: pick is
-// called at once by several, and worker is less than workers. g must not keep the block. The error is that of the first block that has one.
-func (f *File) eachBlock(want func(block int) bool, pick func(n *readNode) bool, g func(worker, n int, b *readBlock) error) error {
-	var wanted []int
-	for i := range groups(f.facts.Blocks) {
-		for n := i * groupSize; n < min((i+1)*groupSize, f.facts.Blocks); n++ {
-			if want(n) {
-				wanted = append(wanted, i)
-				break
+// eachBlock calls g for some blocks, which are sorted, or for all of them if in is nil, with those of their nodes that pick selects, on all processors if
+// the file has a guard: pick is called at once by several, and worker is less than workers. g must not keep the block. The error is that of the first block
+// that has one.
+func (f *File) eachBlock(in []int, pick func(n *readNode) bool, g func(worker, n int, b *readBlock) error) error {
+	count := groups(f.facts.Blocks)
+	var from []int // where in in the blocks of a group begin, of those that have some; and the end
+	if in != nil {
+		for i, n := range in {
+			if i == 0 || n/groupSize != in[i-1]/groupSize {
+				from = append(from, i)
 			}
 		}
+		count = len(from)
+		from = append(from, len(in))
 	}
-	atOnce := min(max(len(wanted)/(4*runtime.GOMAXPROCS(0)), leastAtOnce), mostAtOnce)
-	chunks := (len(wanted) + atOnce - 1) / atOnce
+	atOnce := min(max(count/(4*runtime.GOMAXPROCS(0)), leastAtOnce), mostAtOnce)
+	chunks := (count + atOnce - 1) / atOnce
 	var next atomic.Int64
 	var mu sync.Mutex
 	first, failed := chunks, error(nil) // the first chunk that has an error, and that
@@ -89,8 +92,13 @@ func (f *File) eachBlock(want func(block int) bool, pick func(n *readNode) bool,
 			if ended {
 				return nil
 			}
-			for _, i := range wanted[chunk*atOnce : min((chunk+1)*atOnce, len(wanted))] {
-				if err := s.blocks(i, want, pick, func(n int, b *readBlock) error { return g(worker, n, b) }); err != nil {
+			for i := chunk * atOnce; i < min((chunk+1)*atOnce, count); i++ {
+				group, which := i, []int(nil)
+				if in != nil {
+					which = in[from[i]:from[i+1]]
+					group = which[0] / groupSize
+				}
+				if err := s.blocks(group, which, pick, func(n int, b *readBlock) error { return g(worker, n, b) }); err != nil {
 					mu.Lock()
 					if chunk < first {
 						first, failed = chunk, err

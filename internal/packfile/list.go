@@ -42,7 +42,7 @@ func (f *File) namesOf(of func(s *session, id int, name string) (string, error))
 		}
 		return false
 	}
-	err := f.eachBlock(func(int) bool { return true }, see, func(int, int, *readBlock) error { return nil })
+	err := f.eachBlock(nil, see, func(int, int, *readBlock) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in []bool
+	var in []int
 	if few < len(matches)/8 {
 		if in, err = s.blocksWith(picked); err != nil {
 			return nil, err
@@ -130,9 +130,9 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	return f.sitesIn(in, picked)
 }
 
-// blocksWith returns which blocks can have sites of functions.
-func (s *session) blocksWith(picked []bool) ([]bool, error) {
-	in := make([]bool, s.f.facts.Blocks)
+// blocksWith returns which blocks can have sites of functions, sorted.
+func (s *session) blocksWith(picked []bool) ([]int, error) {
+	in := []int{}
 	for fun, is := range picked {
 		if !is {
 			continue
@@ -141,24 +141,22 @@ func (s *session) blocksWith(picked []bool) ([]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, b := range blocks {
-			in[b] = true
-		}
+		in = append(in, blocks...)
 	}
-	return in, nil
+	slices.Sort(in)
+	return slices.Compact(in), nil
 }
 
 // sitesIn returns sites of the functions that are picked in some blocks, or in all blocks, or of all functions, if these are nil. Of some blocks, what was
 // read is kept for Each.
-func (f *File) sitesIn(in, picked []bool) ([]Ref, error) {
+func (f *File) sitesIn(in []int, picked []bool) ([]Ref, error) {
 	few := in != nil
 	if few {
 		f.kept.begin()
 	}
 	lists := make([][]listed, runtime.GOMAXPROCS(0))
-	want := func(block int) bool { return !few || in[block] }
 	pick := func(n *readNode) bool { return picked == nil || picked[n.fun] }
-	err := f.eachBlock(want, pick, func(worker, i int, b *readBlock) error {
+	err := f.eachBlock(in, pick, func(worker, i int, b *readBlock) error {
 		for j := range b.nodes {
 			n := &b.nodes[j]
 			if !n.picked {

@@ -129,28 +129,31 @@ func (f *File) functionsOf(picked func(name uint32) bool) ([]bool, error) {
 	p := &f.parts[partFunNames]
 	out := make([]bool, f.funs)
 	names, mask := uint32(f.parts[partNames].N), uint64(1)<<f.width-1
-	fun, have, bits := 0, uint64(0), 0 // have is what was read and is in no number yet
-	for at := p.From; at < p.To; {
-		d, err := f.own.Page(at, p.To)
+	for fun := 0; fun < f.funs; fun++ {
+		// Those that begin in a page are read there, but for the last ones, which may end in the next.
+		first := fun * f.width / 8
+		d, err := f.own.Page(p.From+first, p.To)
 		if err != nil {
 			return nil, err
 		}
-		for i, b := range d {
-			have |= uint64(b) << bits
-			for bits += 8; bits >= f.width && fun < f.funs; bits -= f.width {
-				v := uint32(have & mask)
-				if v >= names {
-					return nil, f.own.Errorf(at+i, "a function has the name number %d of %d", v, names)
-				}
-				out[fun] = picked(v)
-				fun++
-				have >>= f.width
+		for ; fun < f.funs; fun++ {
+			bit := fun*f.width - 8*first
+			if bit/8+8 > len(d) {
+				break
 			}
+			v := uint32(binary.LittleEndian.Uint64(d[bit/8:]) >> (bit % 8) & mask)
+			if v >= names {
+				return nil, f.own.Errorf(p.From+first+bit/8, "a function has the name number %d of %d", v, names)
+			}
+			out[fun] = picked(v)
 		}
-		at += len(d)
-	}
-	if fun != f.funs {
-		return nil, f.own.Errorf(p.From, "there are no names for %d functions", f.funs)
+		if fun < f.funs {
+			v, err := f.nameID(fun)
+			if err != nil {
+				return nil, err
+			}
+			out[fun] = picked(v)
+		}
 	}
 	return out, nil
 }
