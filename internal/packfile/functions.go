@@ -85,9 +85,8 @@ func (s *session) readFunctions(g *functionGroup, id int) error {
 		last, all = g.r.n-1, new([groupSize]function)
 	}
 	x := functionReader{groupReader: g.r, g: g, named: g.named, file: noText}
-	var passed function
 	for i := range last + 1 {
-		to := &passed
+		to := (*function)(nil)
 		switch {
 		case all != nil:
 			to = &all[i]
@@ -100,7 +99,7 @@ func (s *session) readFunctions(g *functionGroup, id int) error {
 			}
 			return x.check()
 		}
-		if to != &passed {
+		if to != nil {
 			g.all[i].CompareAndSwap(nil, to)
 		}
 	}
@@ -116,40 +115,46 @@ type functionReader struct {
 	named int
 }
 
+// read reads a record into x, or passes over it if x is nil: most are passed, on the way to one.
 func (r *functionReader) read(id int32, x *function) {
-	*x = function{g: r.g, id: id, qualified: noText, sig: -1, posting: -1, base: id}
-	x.params.Store(-1)
 	flags := r.U8()
+	qualified, base := uint32(noText), id
+	var list, calls, named int32
+	var sig, params, posting int32 = -1, -1, -1
 	if flags&funQualified != 0 {
-		x.qualified = r.text()
+		qualified = r.text()
 	}
 	if flags&funFile != 0 {
 		r.file = r.text()
 	}
-	r.line += int(r.int())
-	if x.file, x.line = r.file, int32(r.line); int(x.line) != r.line {
+	if r.line += int(r.int()); int(int32(r.line)) != r.line {
 		r.Fail()
 	}
 	if flags&funSig != 0 {
-		x.sig = int32(r.index(r.f.parts[partSigs].N))
+		sig = int32(r.index(r.f.parts[partSigs].N))
 	} else {
-		x.list = int32(r.P)
-		count := r.count(1)
-		x.params.Store(int32(count))
-		r.pass(count)
+		list = int32(r.P)
+		params = int32(r.count(1))
+		r.pass(int(params))
 	}
-	x.result = int32(r.index(math.MaxInt32))
+	result := int32(r.index(math.MaxInt32))
 	if flags&funVariant != 0 {
-		x.base = int32(r.index(r.f.funs))
+		base = int32(r.index(r.f.funs))
 	}
 	if flags&funPosting != 0 {
-		x.posting = int32(r.P)
+		posting = int32(r.P)
 		r.pass(r.count(1))
 	}
 	if flags&funEdges != 0 {
-		x.calls, x.named = int32(r.P), int32(r.named)
+		calls, named = int32(r.P), int32(r.named)
 		r.passCalls(r.count(1))
 	}
+	if x == nil {
+		return
+	}
+	x.g, x.id, x.line, x.qualified, x.file, x.sig, x.list = r.g, id, int32(r.line), qualified, r.file, sig, list
+	x.result, x.base, x.posting, x.calls, x.named = result, base, posting, calls, named
+	x.params.Store(params)
 }
 
 // passCalls passes over calls, and counts the functions that they name. All that counts of their numbers is where they end, and the lowest bit.
