@@ -92,29 +92,37 @@ func whole[T any](ctx context.Context, img *dwarfloc.Image, def *probe.Definitio
 	all, instances := p.Sites, p.Instances
 	p.Sites, p.Instances = nil, nil
 	next := 0
-	for i := range all {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		s := &all[i]
-		t, err := v.Site(p, s)
+	var made []T // of some sites, on all processors
+	for from, size := 0, firstMade; from < len(all); from, size = from+size, mostMade {
+		some := Plan{Sites: all[from:min(len(all), from+size)]}
+		made = append(made[:0], make([]T, len(some.Sites))...)
+		err := some.eachSite(ctx, nil, func(i int, s *Site) (err error) {
+			made[i], err = v.Site(p, s)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if s.Instance == next {
-			if v.Instance != nil {
-				if err := v.Instance(p, &instances[next]); err != nil {
-					return err
+		for i := range some.Sites {
+			s := &some.Sites[i]
+			if s.Instance == next {
+				if v.Instance != nil {
+					if err := v.Instance(p, &instances[next]); err != nil {
+						return err
+					}
 				}
+				next++
 			}
-			next++
-		}
-		if err := v.Next(t, s.Instance); err != nil {
-			return err
+			if err := v.Next(made[i], s.Instance); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// firstMade and mostMade are of how many sites of a plan that is kept something is made at once: few at first, since somebody waits.
+const firstMade, mostMade = 32, 512
 
 // The sites of a plan are sorted by the names of functions, and those that follow each other are
 // all over the image, while the debug information is read unit by unit, each of which takes some

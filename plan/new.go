@@ -154,7 +154,7 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 	if err := checkArgs(p.Image, p.Definition); err != nil {
 		return err
 	}
-	err := p.eachSite(ctx, o.Progress, func(s *Site) (err error) {
+	err := p.eachSite(ctx, o.Progress, func(_ int, s *Site) (err error) {
 		if s.Args, err = arguments(s, p.Definition, o); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 const leastAtOnce, mostAtOnce = 16, 32
 
 // eachSite calls f for each site of the plan, on all processors if there are some and the sites are not of one goroutine alone. It returns the error of the first site that has one.
-func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(s *Site) error) error {
+func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(i int, s *Site) error) error {
 	var next, done atomic.Int64
 	var mu sync.Mutex
 	var failed error
@@ -27,7 +27,7 @@ func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f f
 			for i := from; i < to; i++ {
 				err := context.Cause(ctx)
 				if err == nil {
-					err = f(&p.Sites[i])
+					err = f(i, &p.Sites[i])
 				}
 				if err == nil {
 					continue

@@ -19,7 +19,7 @@ func TestEachSiteAlone(t *testing.T) {
 			p.Sites[i].Site = new(dwarfloc.Site)
 		}
 		var running, most atomic.Int32
-		err := p.eachSite(t.Context(), nil, func(*Site) error {
+		err := p.eachSite(t.Context(), nil, func(int, *Site) error {
 			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
 			}
