@@ -553,14 +553,11 @@ func (a *answeredSite) role() Role {
 }
 
 func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
-	values, err := a.Values.Params(s.asked())
-	if err != nil {
-		return nil, err
-	}
-	for i := range values {
-		if values[i].Name == name {
-			return s.valueOf(&values[i], a.role()), nil
+	if x, found, err := answers.Param(a.Values, s.asked(), name); found || err != nil {
+		if err != nil {
+			return nil, err
 		}
+		return s.valueOf(&x, a.role()), nil
 	}
 	if at, err := a.described(); err != nil || at != nil {
 		if err != nil {

@@ -124,6 +124,25 @@ type Values interface {
 	Code(addr uint64) []byte
 }
 
+// Named is Values that have a parameter by its name without all the others.
+type Named interface {
+	Param(at Place, name string) (v Value, found bool, err error)
+}
+
+// Param returns a parameter by its name.
+func Param(values Values, at Place, name string) (v Value, found bool, err error) {
+	if n, ok := values.(Named); ok {
+		return n.Param(at, name)
+	}
+	all, err := values.Params(at)
+	for i := range all {
+		if all[i].Name == name {
+			return all[i], true, err
+		}
+	}
+	return Value{}, false, err
+}
+
 // ResultOfOther is the reason why a result has no location at a jump by which a function ends: where it ends by a return probe, it has one.
 const ResultOfOther = "the function ends with a jump to another, which returns the result"
 

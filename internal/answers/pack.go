@@ -208,30 +208,52 @@ const elsewhere = "the pack has the values where bodies begin"
 // Params returns the parameters.
 func (p packValues) Params(here Place) ([]Value, error) {
 	values := p.at(here)
-	declared := p.x.Function.Params
-	out := make([]Value, 0, len(declared))
-	for i := range declared {
-		v := packfile.Value{Entries: 1, Reason: notDescribed(elsewhere)}
-		if values != nil {
-			if i >= len(values.Params) {
-				break
-			}
-			v = values.Params[i]
-		}
-		if v.Absent {
-			continue
-		}
-		if !v.Own {
-			v.Type = declared[i].Type
-		}
-		x, err := p.value(&v)
+	out := make([]Value, 0, len(p.x.Function.Params))
+	for i := range p.x.Function.Params {
+		x, there, err := p.param(values, i)
 		if err != nil {
 			return nil, err
 		}
-		x.Name = declared[i].Name
-		out = append(out, x)
+		if there {
+			out = append(out, x)
+		}
 	}
 	return out, nil
+}
+
+// Param returns a parameter.
+func (p packValues) Param(here Place, name string) (Value, bool, error) {
+	values := p.at(here)
+	for i := range p.x.Function.Params {
+		if p.x.Function.Params[i].Name != name {
+			continue
+		}
+		if x, there, err := p.param(values, i); there || err != nil {
+			return x, there, err
+		}
+	}
+	return Value{}, false, nil
+}
+
+// param returns a parameter of the function among values, or where there are none, and whether it is there.
+func (p packValues) param(values *packfile.Values, i int) (Value, bool, error) {
+	v := packfile.Value{Entries: 1, Reason: notDescribed(elsewhere)}
+	if values != nil {
+		if i >= len(values.Params) {
+			return Value{}, false, nil
+		}
+		v = values.Params[i]
+	}
+	if v.Absent {
+		return Value{}, false, nil
+	}
+	declared := &p.x.Function.Params[i]
+	if !v.Own {
+		v.Type = declared.Type
+	}
+	x, err := p.value(&v)
+	x.Name = declared.Name
+	return x, err == nil, err
 }
 
 func (p packValues) value(v *packfile.Value) (Value, error) {
