@@ -4,7 +4,6 @@ package probed
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -27,8 +26,7 @@ type Rules struct {
 	Exclusives []Exclusive
 	Sequence   uint64
 
-	made    sync.Once // see For
-	arch    *insn.Arch
+	arch    string
 	uprobe  func(code []byte) (does Uprobe, why string) // nil if Steps say all that uprobes refuse
 	kprobe  func(code []byte) (why string)              // nil if none changes what the kernel computes
 	redZone func(code []byte) bool                      // nil if no kernel's probe writes below the stack pointer
@@ -40,27 +38,21 @@ type Rules struct {
 // loong64 it is one of two instructions that are kept free for it (arch/loongarch/include/asm/ftrace.h); the kernel takes a probe at the
 // other one. What riscv64 has in front of a function is 8 bytes (ftrace_call_adjust in arch/riscv/kernel/ftrace.c, 7.2).
 var all = map[string]*Rules{
-	"amd64": {CallSize: 5, Refusals: x86Refusals, uprobe: uprobeX86, kprobe: kprobeAMD64, redZone: redZoneX86},
+	"amd64": {arch: "amd64", CallSize: 5, Refusals: x86Refusals, uprobe: uprobeX86, kprobe: kprobeAMD64, redZone: redZoneX86},
 	"arm64": {
-		CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
+		arch: "arm64", CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
 		uprobe: uprobeARM64, kprobe: kprobeARM64,
 	},
-	"armhf":   {CallSize: 4, Steps: armSteps},
-	"i386":    {CallSize: 5, Refusals: x86Refusals, uprobe: uprobeI386, kprobe: kprobeI386},
-	"loong64": {CallSize: 4, Steps: loongSteps},
-	"ppc64el": {CallSize: 4, Steps: ppc64Steps},
-	"riscv64": {CallSize: 8, BeforeEntry: 8, Steps: riscvSteps},
-	"s390x":   {CallSize: 6, Steps: s390Steps},
+	"armhf":   {arch: "armhf", CallSize: 4, Steps: armSteps},
+	"i386":    {arch: "i386", CallSize: 5, Refusals: x86Refusals, uprobe: uprobeI386, kprobe: kprobeI386},
+	"loong64": {arch: "loong64", CallSize: 4, Steps: loongSteps},
+	"ppc64el": {arch: "ppc64el", CallSize: 4, Steps: ppc64Steps},
+	"riscv64": {arch: "riscv64", CallSize: 8, BeforeEntry: 8, Steps: riscvSteps},
+	"s390x":   {arch: "s390x", CallSize: 6, Steps: s390Steps},
 }
 
-// For returns the rules for the architecture with a name, or nil. What decodes its instructions is made for those that are asked for: a question is about one.
-func For(arch string) *Rules {
-	r := all[arch]
-	if r != nil {
-		r.made.Do(func() { r.arch = insn.For(arch) })
-	}
-	return r
-}
+// For returns the rules for the architecture with a name, or nil.
+func For(arch string) *Rules { return all[arch] }
 
 // Uprobe is what the kernel does with an instruction that has a uprobe.
 type Uprobe uint8
@@ -105,7 +97,7 @@ func (r *Rules) Kprobe(code []byte) (why string) {
 func (r *Rules) BelowStack(code []byte) bool { return r.redZone != nil && r.redZone(code) }
 
 // CannotStep reports whether the kernel refuses a probe at the first instruction in code, by Steps alone.
-func (r *Rules) CannotStep(code []byte) bool { return refused(r.Steps, r.arch.Word(code)) }
+func (r *Rules) CannotStep(code []byte) bool { return refused(r.Steps, insn.For(r.arch).Word(code)) }
 
 func refused(steps []Pattern, word uint32) bool {
 	i := slices.IndexFunc(steps, func(p Pattern) bool { return p.Fits(word) })

@@ -145,8 +145,7 @@ func FuzzRules(f *testing.F) {
 		f.Add([]byte(code))
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
-		for name := range all {
-			r := For(name)
+		for name, r := range all {
 			if does, why := r.Uprobe(code); (does == UprobeHarms) != (why != "") {
 				t.Fatalf("%s: % x: %d for %q", name, code, does, why)
 			}
