@@ -35,6 +35,9 @@ var cloneSuffix = sync.OnceValue(func() *regexp.Regexp {
 
 // Symbol returns a symbol's name as people write it, with what marks a clone, or "" if it is not mangled.
 func Symbol(symbol string) string {
+	if !strings.HasPrefix(symbol, "_") { // as all do that are mangled
+		return ""
+	}
 	clone := cloneSuffix().FindString(symbol)
 	if q := demangled(strings.TrimSuffix(symbol, clone)); q != "" {
 		return q + clone
