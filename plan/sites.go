@@ -92,25 +92,34 @@ func namesBodies(def *probe.Definition, s *dwarfloc.Site) (bool, error) {
 // beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions
 // before it, where the arguments are the same.
 func (p *Plan) beforeLoops() error {
-	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Way.Again }) {
-		return nil
-	}
-	out := make([]Site, 0, len(p.Sites))
+	var out []Site // once one was moved
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		vars, memory := fetchedAt(s)
-		at, err := inside.Before(s.Site, vars, memory)
-		if err != nil {
-			return err
+		var at []*dwarfloc.Site
+		if s.Way.Again {
+			vars, memory := fetchedAt(s)
+			var err error
+			if at, err = inside.Before(s.Site, vars, memory); err != nil {
+				return err
+			}
 		}
 		if len(at) == 0 {
-			out = append(out, *s)
+			if out != nil {
+				out = append(out, *s)
+			}
+			continue
+		}
+		if out == nil {
+			out = append(make([]Site, 0, len(p.Sites)), p.Sites[:i]...)
 		}
 		for _, t := range at {
 			moved := *s
 			moved.Site, moved.Args, moved.If = t, slices.Clone(s.Args), slices.Clone(s.If)
 			out = append(out, moved)
 		}
+	}
+	if out == nil {
+		return nil
 	}
 	if len(out) != len(p.Sites) {
 		numberWays(out)
