@@ -15,7 +15,7 @@ type keptBlocks struct {
 	nodes int
 }
 
-// maxKeptNodes bounds the nodes that are kept: some 140 bytes each.
+// maxKeptNodes bounds the nodes that are kept: 104 bytes each.
 const maxKeptNodes = 8192
 
 // begin forgets what an earlier list has left.
