@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// acts reports whether an instruction calls, or writes memory where others may see it.
+// acts reports whether an instruction calls, writes memory where others may see it, or jumps: what compilers move leaves no jump.
 func (c *Code) acts(at int32) bool {
 	code := c.graph.Bytes(at)
 	if in, ok := c.arch.Next(code); ok && in.Call {

@@ -292,8 +292,20 @@ func TestTables(t *testing.T) {
 			"10 branch>1a,2c; 1a jump>2c,2d; 2c leave; 2d leave ",
 		},
 		{
-			"memory that changes", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3", "2cfeffff 2dfeffff 2cfeffff",
-			"10 branch>1a,2c; 1a jump; 2c leave" + unknown,
+			"memory that changes: the table ends where nothing can be read", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3", "2cfeffff 2dfeffff 2cfeffff",
+			"10 branch>1a,2c; 1a jump>2c,2d; 2c leave; 2d leave ",
+		},
+		{
+			"an entry out of the function ends it", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3", "2cfeffff 2dfeffff 34feffff 2ffeffff",
+			"10 branch>1a,2c; 1a jump>2c,2d; 2c leave; 2d leave ",
+		},
+		{
+			"one to its end does not", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3", "2cfeffff 30feffff 2dfeffff",
+			"10 branch>1a,2c; 1a jump>2c,2d; 2c leave; 2d leave ",
+		},
+		{
+			"there is code to which none leads", "833f02 4088770190 7712 8b07 488d15dd010000 48630482 4801d0 ffe0 c3 ffc0c3 ffc0c3", "2cfeffff 2dfeffff 2cfeffff",
+			"10 branch>1a,2c; 1a jump>2c,2d; 2c leave; 2d leave" + unknown,
 		},
 		// The lower bits of a spilled number are compared, and all of it is the index.
 		{

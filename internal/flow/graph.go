@@ -101,6 +101,7 @@ type follower struct {
 	heads []uint64 // addresses that begin blocks
 	out   []edge   // of all jumps and branches, and further edges
 	led   []edge   // of indirect jumps through tables
+	open  uint64   // an indirect jump through a table that ends where the next entry is none, or 0
 	kinds []uint8  // memory of parts
 }
 
@@ -135,6 +136,9 @@ func (g *Graph) Follow(f *Function) *Graph {
 		if len(w.todo) == 0 {
 			w.tables()
 		}
+	}
+	if w.open != 0 && !w.reached() {
+		w.lose(w.open, unknownJump)
 	}
 	g.parts = w.parts
 	w.blocks()
@@ -299,40 +303,53 @@ func leaving(onward bool) Kind {
 	return Leave
 }
 
+const unknownJump = "it is not known where the indirect jump leads"
+
 // tables follows the indirect jumps through tables, once everything else has been followed:
 // the code before a jump tells how large its table is.
 func (w *follower) tables() {
 	jumps := w.jumps
 	w.jumps = nil
 	found := false
-	var left []uint64
-	for _, at := range jumps {
-		p := w.part(at)
-		code := w.known(p)
-		targets, ok := jumptable.Targets(w.f.Arch, code, uint32(at-p.Addr), w.f.Read)
+	lead := func(at uint64, targets []uint64, ok bool) bool {
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
 		}
 		if !ok {
-			left = append(left, at)
-			continue
+			return false
 		}
 		found = true
 		for _, to := range targets {
 			w.reach(to)
 			w.led = append(w.led, edge{at, to})
 		}
+		return true
 	}
+	var left []uint64
+	for _, at := range jumps {
+		p := w.part(at)
+		targets, ok := jumptable.Targets(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read)
+		if !lead(at, targets, ok) {
+			left = append(left, at)
+		}
+	}
+	within := func(addr uint64) bool { return w.part(addr) != nil }
 	for _, at := range left {
-		switch {
-		case found:
+		if found {
 			w.jumps = append(w.jumps, at) // what was found may lead there
+			continue
+		}
+		p := w.part(at)
+		if targets, ok := jumptable.Open(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read, within); lead(at, targets, ok) {
+			w.open = at
+			continue
+		}
+		switch {
 		case w.f.Torn != nil && (w.f.Torn(at, true) || w.f.Torn(at, false) && w.elsewhere(at)):
-			p := w.part(at)
 			k := &p.kinds[at-p.Addr]
 			*k = 1 + uint8(leaving(Kind(*k-1) == Branch))
 		default:
-			w.lose(at, "it is not known where the indirect jump leads")
+			w.lose(at, unknownJump)
 		}
 	}
 	if found && len(w.todo) == 0 {
@@ -363,6 +380,15 @@ func (w *follower) known(p *part) *jumptable.Code {
 // elsewhere reports whether an indirect jump is one to another function, as a call of a virtual function is at the end of one without a frame: it reads no table, and
 // there is nothing in the function that is not reached in other ways, as the cases of a switch and the labels of a computed goto are not.
 func (w *follower) elsewhere(at uint64) bool {
+	if !w.reached() {
+		return false
+	}
+	p := w.part(at)
+	return jumptable.Pointer(w.f.Arch, w.known(p), uint32(at-p.Addr))
+}
+
+// reached reports whether all code of the function was reached but what does nothing, and traps.
+func (w *follower) reached() bool {
 	for i := range w.parts {
 		p := &w.parts[i]
 		for off := 0; off < len(p.Bytes); {
@@ -377,8 +403,7 @@ func (w *follower) elsewhere(at uint64) bool {
 			off += in.Size
 		}
 	}
-	p := w.part(at)
-	return jumptable.Pointer(w.f.Arch, w.known(p), uint32(at-p.Addr))
+	return true
 }
 
 // blocks makes the graph of what was followed.

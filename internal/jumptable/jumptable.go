@@ -10,10 +10,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
-// What is looked at, at most: compilers write tables of some thousand entries, and put few
+// What is looked at, at most: compilers write tables of some thousand entries (5,053 of a switch over characters in cmark), and put few
 // blocks between a comparison and the jump.
 const (
-	mostEntries = 4096
+	mostEntries = 1 << 13
 	mostBlocks  = 12      // on a path to the jump
 	mostPaths   = 256     // to the jump
 	mostSteps   = 1 << 15 // instructions on all paths
@@ -109,6 +109,8 @@ type tableSearch struct {
 	// visits are the edges that were followed back for what came before a path.
 	visits int
 	ends   map[int32]*symbolic.Trace
+	// refers are the addresses that instructions may have.
+	refers map[uint64]bool
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
@@ -190,20 +192,9 @@ func (s *tableSearch) settle(t *symbolic.Trace, goal symbolic.Value, head int32,
 	if result != tableFound {
 		return result
 	}
-	// A register or slot in the goal or the address has the table's address, from earlier.
-	base := make(map[int32]uint64)
-	for _, v := range [...]symbolic.Value{goal, l.table} {
-		for _, x := range v.Terms {
-			h, ok := t.Holder(x.Symbol)
-			if !ok || x.Scale != 1 || x.Symbol == l.entry {
-				continue
-			}
-			c, ok := s.earlier(head, h)
-			if !ok {
-				return tableLost
-			}
-			base[x.Symbol] = c
-		}
+	base, ok := s.bases(t, goal, l, head)
+	if !ok {
+		return tableLost
 	}
 	id := l.index.Terms[0].Symbol
 	lim := t.SymbolLimits(id)
@@ -221,6 +212,25 @@ func (s *tableSearch) settle(t *symbolic.Trace, goal symbolic.Value, head int32,
 		seen[to] = true
 	}
 	return tableFound
+}
+
+// bases returns what registers and slots in the goal and the address have from earlier: the table's address.
+func (s *tableSearch) bases(t *symbolic.Trace, goal symbolic.Value, l lookup, head int32) (base map[int32]uint64, ok bool) {
+	base = make(map[int32]uint64)
+	for _, v := range [...]symbolic.Value{goal, l.table} {
+		for _, x := range v.Terms {
+			h, ok := t.Holder(x.Symbol)
+			if !ok || x.Scale != 1 || x.Symbol == l.entry {
+				continue
+			}
+			c, ok := s.earlier(head, h)
+			if !ok {
+				return nil, false
+			}
+			base[x.Symbol] = c
+		}
+	}
+	return base, true
 }
 
 // lookup finds what is loaded in a goal.

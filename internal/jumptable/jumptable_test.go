@@ -45,8 +45,8 @@ func TestJumpTables(t *testing.T) {
 // table entries.
 var unlimited = map[string]bool{"open_end": true, "open_mask": true, "tail": true, "hook": true, "computed": true, "masked": true, "flipped": true, "shifted": true}
 
-// entire are those of them whose tables have an entry for each number that a mask or a shift leaves, which x86's tables show.
-var entire = map[string]bool{"masked": true, "flipped": true, "shifted": true}
+// entire are those of them whose tables have an entry for each number that a mask or a shift leaves, or end where x86's tables show.
+var entire = map[string]bool{"masked": true, "flipped": true, "shifted": true, "open_end": true, "open_mask": true}
 
 // elsewhere are those of them whose jumps lead out of the function.
 var elsewhere = map[string]bool{"tail": true}
@@ -254,6 +254,19 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 				continue
 			}
 			if targets, ok := jumptable.Targets(a, &jumptable.Code{Code: code, Starts: starts}, at, read); ok {
+				tables[addr] = targets
+				for _, to := range targets {
+					todo = append(todo, to-code.Addr)
+				}
+			}
+		}
+		within := func(addr uint64) bool { return addr-code.Addr < uint64(len(code.Bytes)) }
+		for _, at := range starts {
+			in, addr := known[at], code.Addr+uint64(at)
+			if !in.Lost || in.Onward || tables[addr] != nil || len(todo) > 0 {
+				continue
+			}
+			if targets, ok := jumptable.Open(a, &jumptable.Code{Code: code, Starts: starts}, at, read, within); ok {
 				tables[addr] = targets
 				for _, to := range targets {
 					todo = append(todo, to-code.Addr)
