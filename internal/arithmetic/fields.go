@@ -43,6 +43,35 @@ func Extracted(e *loc.Expr) *loc.Expr {
 	return &loc.Expr{Op: ops.Shra, A: &loc.Expr{Op: ops.Shl, A: field, B: number(56 + down)}, B: number(56 + down)}
 }
 
+// short returns an expression for a parameter of 8 or 16 bits, which may have a sign, in which two shifts have their meaning. Nothing extends memory of as many bits there, so
+// the shifts have no more of them either. A bit-field is the same, whichever of the two shifts GCC has written: the bits that are left, with the sign of the parameter.
+// clear is false for what can be two numbers: the shifts are those of a register, which may have more bits than the parameter. Or one shift is left of a signed bit-field that
+// ends with its byte, which "(signed char)(c >> 6)" has too.
+func short(r Registers, e *loc.Expr, bytes uint64, signed bool) (out *loc.Expr, clear bool) {
+	bits := 8 * bytes
+	if bytes != 1 && bytes != 2 || e.Op != ops.Shr && e.Op != ops.Shra || e.B.Op != ops.Const || e.B.K == 0 || e.B.K >= bits {
+		return e, true
+	}
+	if e.A.Op == ops.Deref && uint64(e.A.Size) == bytes {
+		return e, bytes != 1 || !signed || e.Op != ops.Shr
+	}
+	if e.A.Op != ops.Shl || e.A.B.Op != ops.Const || e.A.B.K == 0 || e.A.B.K >= bits {
+		return e, true
+	}
+	switch x := e.A.A; {
+	case x.Op == ops.Reg:
+		return e, r.Bits(x.K)+e.A.B.K <= bits && !signed
+	case x.Op != ops.Deref || uint64(x.Size) != bytes:
+		return e, true
+	}
+	number := func(k uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: k} }
+	op := ops.Shr
+	if signed {
+		op = ops.Shra
+	}
+	return &loc.Expr{Op: op, A: &loc.Expr{Op: ops.Shl, A: e.A.A, B: number(64 - bits + e.A.B.K)}, B: number(64 - bits + e.B.K)}, true
+}
+
 // MaskBytes returns how many whole bytes a mask keeps, or 0 if it keeps others.
 func MaskBytes(mask uint64) int64 {
 	for n := int64(1); n < 8; n++ {

@@ -59,8 +59,17 @@ func (n *Note) Narrow(l *loc.Location, t *types.Type) Width {
 	}
 	switch l.Kind {
 	case loc.KindValue:
-		if r, err := t.Resolve(); err == nil && r.Kind == types.Bool {
+		r, err := t.Resolve()
+		if err == nil && r.Kind == types.Bool {
 			size = 0 // its lowest bit counts
+		}
+		if err == nil && n.WordSize == 8 {
+			if e, clear := short(n.Registers, l.Expr, uint64(size), r.Signed); !clear {
+				return Unclear
+			} else if e != l.Expr {
+				l.Expr = e
+				return Narrow
+			}
 		}
 		return n.narrowValue(l, uint64(size))
 	case loc.KindPieces:
