@@ -102,12 +102,64 @@ func (t *texts) prepare(u *Unit) error {
 			return err
 		}
 		t.byRoot[int32(i)] = x
+		t.add(x)
+	}
+	if err := t.prepareOthers(u); err != nil {
+		return err
 	}
 	for _, l := range t.lines {
 		slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
 	}
 	t.read = true
 	return nil
+}
+
+// prepareOthers reads the declarations of the functions that have their names in other units, as with link-time optimization.
+func (t *texts) prepareOthers(u *Unit) error {
+	type reference struct {
+		form dw.Form
+		to   uint64
+	}
+	known := make(map[reference]text)
+	for i := range u.Recs {
+		if u.Recs[i].Root >= 0 {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
+		if err != nil {
+			return err
+		}
+		var of reference
+		own := false
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			if a == dw.AttrAbstractOrigin {
+				of = reference{v.Form, v.U}
+			}
+			own = own || a == dw.AttrDeclLine
+		})
+		if err != nil {
+			return err
+		}
+		x, ok := known[of]
+		if own || !ok {
+			if x, err = t.declared(u, e); err != nil {
+				return err
+			}
+			if !own && of.form != 0 {
+				known[of] = x
+			}
+			t.add(x)
+		}
+		t.byRoot[int32(i)] = x
+	}
+	return nil
+}
+
+// add adds a text to those of its file.
+func (t *texts) add(x text) {
+	if x.file != 0 {
+		t.lines[x.file] = append(t.lines[x.file], x)
+	}
 }
 
 // definitions returns the records that define members of C++ classes outside of the class, by those that declare them there: the text of
@@ -151,7 +203,7 @@ func isDeclaration(e dw.Entry) (only bool, err error) {
 	return only, err
 }
 
-// declared returns the text of the function that an entry describes, which it notes.
+// declared returns the text of the function that an entry describes.
 func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
 	var file, line, column uint64
 	filed, placed := false, false // placed: an entry before has said the line
@@ -174,11 +226,7 @@ func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
 	if err != nil || line == 0 {
 		return text{}, err
 	}
-	x := text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}
-	if x.file != 0 {
-		t.lines[x.file] = append(t.lines[x.file], x)
-	}
-	return x, nil
+	return text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}, nil
 }
 
 // of returns the text of a record's function.
@@ -192,18 +240,11 @@ func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
 	if root < 0 {
 		root = rec
 	}
-	x, ok := t.byRoot[root]
-	if !ok {
-		var err error
-		if x, err = t.declared(u, e); err != nil {
-			return text{}, err
-		}
-		for _, l := range t.lines {
-			slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
-		}
-		t.byRoot[root] = x
+	if x, ok := t.byRoot[root]; ok {
+		return x, nil
 	}
-	return x, nil
+	// It is only declared in the unit, and has no code: which text a row is in must not depend on whether somebody asks for it.
+	return t.declared(u, e)
 }
 
 // at returns the text that a row is in.
