@@ -242,3 +242,43 @@ int main(void) { static struct state s; s.items = __builtin_calloc(300, 16); for
 		}
 	}
 }
+
+// TestConvertedPart: GCC computes both shifts, and chooses, without a marker of either. What is left of right is the part that it was split into.
+func TestConvertedPart(t *testing.T) {
+	const source = `
+short right(short a, int n)
+{
+	if (n >= 16)
+		return -(a < 0);
+	if (n <= -16)
+		return 0;
+	if (n < 0)
+		return a << -n;
+	return a >> n;
+}
+short left(short a, int n)
+{
+	if (n >= 16)
+		return 0;
+	if (n <= -16)
+		return -(a < 0);
+	if (n < 0)
+		return right(a, -n);
+	return a << n;
+}
+int main(int argc, char **argv) { return left(argc, argc); }
+`
+	found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O2"), "right")
+	some := false
+	for i, s := range found {
+		if s.Symbol != "left" || ways[i].Within {
+			continue
+		}
+		if some = true; len(ways[i].In) != 1 || !ways[i].In[0].Again {
+			t.Errorf("%v: %+v", s, ways[i])
+		}
+	}
+	if !some {
+		t.Errorf("right is not inlined in left: %v", found)
+	}
+}

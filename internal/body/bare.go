@@ -23,7 +23,7 @@ func (c *Code) lost(i int32) bool { return !c.u.Whole() && c.unmarked(i) }
 // the entry's too, and has an instruction choose between what the body's instructions compute and another value.
 func (c *Code) converted(i int32, w *flow.Way) bool {
 	b := &c.bodies[i]
-	if !c.u.Whole() || !c.u.Views() || !c.unmarked(i) {
+	if !c.u.Whole() || !c.u.Views() || !c.unmarked(i) && !c.unmarkedPart(i) {
 		return false
 	}
 	var computed insn.Registers
@@ -40,6 +40,21 @@ func (c *Code) converted(i int32, w *flow.Way) bool {
 		}
 		if computed &^= writes.Registers; b.has(c.owner[at]) {
 			computed |= writes.Registers
+		}
+	}
+	return false
+}
+
+// unmarkedPart reports whether all that is left of an inlined body is a part that its function was split into, and that has no marker.
+func (c *Code) unmarkedPart(i int32) bool {
+	b := &c.bodies[i]
+	if b.viewed || slices.Contains(c.owner, i) {
+		return false
+	}
+	for k := i + 1; k < b.end; k++ {
+		if c.bodies[k].parent == i && c.unmarked(k) {
+			part, err := c.isPart(k)
+			return err == nil && part
 		}
 	}
 	return false
