@@ -333,17 +333,23 @@ func (w *follower) tables() {
 			left = append(left, at)
 		}
 	}
-	within := func(addr uint64) bool { return w.part(addr) != nil }
+	if !found {
+		left = slices.DeleteFunc(left, func(at uint64) bool {
+			p := w.part(at)
+			targets, ok := jumptable.Open(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read, func(addr uint64) bool { return w.part(addr) != nil })
+			opened := lead(at, targets, ok)
+			if opened {
+				w.open = at
+			}
+			return opened
+		})
+	}
 	for _, at := range left {
 		if found {
 			w.jumps = append(w.jumps, at) // what was found may lead there
 			continue
 		}
 		p := w.part(at)
-		if targets, ok := jumptable.Open(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read, within); lead(at, targets, ok) {
-			w.open = at
-			continue
-		}
 		switch {
 		case w.f.Torn != nil && (w.f.Torn(at, true) || w.f.Torn(at, false) && w.elsewhere(at)):
 			k := &p.kinds[at-p.Addr]
