@@ -45,9 +45,9 @@ func Extracted(e *loc.Expr) *loc.Expr {
 
 // short returns an expression for a parameter of 8 or 16 bits, which may have a sign, in which two shifts have their meaning. Nothing extends memory of as many bits there, so
 // the shifts have no more of them either. A bit-field is the same, whichever of the two shifts GCC has written: the bits that are left, with the sign of the parameter.
-// clear is false for what can be two numbers: the shifts are those of a register, which may have more bits than the parameter. Or one shift is left of a signed bit-field that
+// decided is false for what can be two numbers: the shifts are those of a register, which may have more bits than the parameter. Or one shift is left of a signed bit-field that
 // ends with its byte, which "(signed char)(c >> 6)" has too.
-func short(r Registers, e *loc.Expr, bytes uint64, signed bool) (out *loc.Expr, clear bool) {
+func short(r Registers, e *loc.Expr, bytes uint64, signed bool) (out *loc.Expr, decided bool) {
 	bits := 8 * bytes
 	if bytes != 1 && bytes != 2 || e.Op != ops.Shr && e.Op != ops.Shra || e.B.Op != ops.Const || e.B.K == 0 || e.B.K >= bits {
 		return e, true

@@ -34,9 +34,9 @@ func TestShort(t *testing.T) {
 		{"of 32 bits", op(ops.Shra, op(ops.Shl, memory(4), 1), 5), 4, true, 64, "(u32[%rbx] << 1) >> 5"},
 		{"extended", op(ops.Shr, op(ops.Shl, op(ops.And, memory(1), 0xff), 1), 5), 1, false, 64, "((u8[%rbx] & 255) << 1) >>u 5"},
 	} {
-		e, clear := short(known{bits: tt.has}, tt.e, tt.bytes, tt.signed)
+		e, decided := short(known{bits: tt.has}, tt.e, tt.bytes, tt.signed)
 		got := ""
-		if clear {
+		if decided {
 			got = (&loc.Location{Kind: loc.KindValue, Expr: e}).Text(arch.ByName("amd64"))
 		}
 		if got != tt.want {

@@ -64,7 +64,7 @@ func (n *Note) Narrow(l *loc.Location, t *types.Type) Width {
 			size = 0 // its lowest bit counts
 		}
 		if err == nil && n.WordSize == 8 {
-			if e, clear := short(n.Registers, l.Expr, uint64(size), r.Signed); !clear {
+			if e, decided := short(n.Registers, l.Expr, uint64(size), r.Signed); !decided {
 				return Unclear
 			} else if e != l.Expr {
 				l.Expr = e
