@@ -282,3 +282,31 @@ int main(int argc, char **argv) { return left(argc, argc); }
 		t.Errorf("right is not inlined in left: %v", found)
 	}
 }
+
+// TestLoadedAgain: a register that was stored to the frame is loaded again with the position of the body's instruction that needs it, and one of the caller's comes before
+// that. The load is no copy of the body's.
+func TestLoadedAgain(t *testing.T) {
+	const source = `
+volatile unsigned long sink, other;
+static inline unsigned long load(const char *p)
+{
+	return *(const unsigned long *)(p + 4);
+}
+__attribute__((noipa)) unsigned sum(const char *p, unsigned n, unsigned m)
+{
+	do {
+		asm volatile("" ::: "rax", "rdx", "rbx", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rbp");
+		n += m;
+		unsigned long v = load(p);
+		sink = n;
+		other = v;
+	} while (n < 95);
+	return n;
+}
+int main(int argc, char **argv) { return sum(argv[0], argc + 2, argc); }
+`
+	found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O2", "-gno-statement-frontiers"), "load")
+	if len(found) != 1 || len(ways[0].In) != 1 {
+		t.Errorf("%v %+v", found, ways)
+	}
+}

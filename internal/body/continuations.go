@@ -192,16 +192,18 @@ func (c *Code) depends(n int32) bool {
 	return ok && reads != 0
 }
 
-// copied reports whether a body has copies of instructions, from one to another, elsewhere.
+// copied reports whether a body has copies of instructions, from one to another, elsewhere. What loads a register again that was stored to the frame is no copy of
+// another load: it has the position of the instruction that needs it.
 func (c *Code) copied(first, last int32) bool {
 	type like struct {
 		step
-		depends bool
+		depends, frame bool
 	}
-	own := c.owner[first]
+	own, sp := c.owner[first], uint64(c.u.Image.Arch().SP)
 	likes := func(n int32) (like, bool) {
 		s, ok := c.stepAt(n)
-		return like{s, c.depends(n)}, ok && c.owner[n] == own
+		m, _, accesses := c.arch.Operand(c.graph.Bytes(n))
+		return like{s, c.depends(n), accesses && m.Base == sp}, ok && c.owner[n] == own
 	}
 	piece := make(map[like]bool)
 	for n := first; n < last; n++ {
