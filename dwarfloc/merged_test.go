@@ -310,3 +310,58 @@ int main(int argc, char **argv) { return sum(argv[0], argc + 2, argc); }
 		t.Errorf("%v %+v", found, ways)
 	}
 }
+
+// TestComparedAgain: LLVM compares once for two bodies, and again in front of the second one's branch, with the position of the first one.
+func TestComparedAgain(t *testing.T) {
+	const source = `
+struct progress { int (*callback)(int); int data, limit; };
+volatile int sink;
+__attribute__((noinline)) int work(int n) { sink++; return n + 1; }
+#define INLINE static inline __attribute__((always_inline))
+INLINE void start(int (*callback)(int), int n, struct progress *p)
+{
+	if (callback == 0) {
+		p->callback = 0;
+		return;
+	}
+	p->callback = callback;
+	p->data = n;
+}
+INLINE void end(int (*callback)(int), struct progress *p)
+{
+	if (callback != 0)
+		sink = p->data + callback(p->limit);
+}
+__attribute__((noinline)) int trace(int (*callback)(int), int n, struct progress *p)
+{
+	start(callback, n, p);
+	if (work(n) == 7)
+		return -1;
+	for (int i = 0; i < n; i++)
+		sink += work(i) * 3;
+	p->limit = work(sink);
+	end(callback, p);
+	return n;
+}
+int main(int argc, char **argv)
+{
+	struct progress p = {0};
+	return trace(argc > 1 ? work : 0, argc, &p) + trace(work, argc, &p);
+}
+`
+	for _, compiler := range []string{"clang-14", "clang-19"} {
+		found, ways := waysOf(t, compile(t, compiler, source, "-g", "-O2", "-w"), "start")
+		some := false
+		for i, s := range found {
+			if s.Symbol != "trace" {
+				continue
+			}
+			if some = true; len(ways[i].In) != 1 || ways[i].In[0].Addr != s.Addr {
+				t.Errorf("%s: %v: %+v", compiler, s, ways[i])
+			}
+		}
+		if !some {
+			t.Errorf("%s: start is not inlined in trace: %v", compiler, found)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // A compiler that leaves no markers of statements puts the parts of one expression far from each other, with code of the caller between: a load
@@ -45,7 +46,38 @@ func (c *Code) continues(i, first int32, in []flow.Way) bool {
 		return c.behind(first, in, true) ||
 			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool { return c.states(i, w.Insn) && !c.behind(w.Insn, in, true) })
 	}
-	return (c.usesOwn(first) || c.resumes(i, first)) && c.behind(first, in, true) || c.tests(i, first, in) && c.behind(first, in, false)
+	return (c.usesOwn(first) || c.resumes(i, first)) && c.behind(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in)) && c.behind(first, in, false)
+}
+
+// comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the
+// two but what loads registers again: where several bodies compare the same, LLVM does so once, for the first of them, and then repeats that, with its position, in front
+// of each branch. A run would branch itself.
+func (c *Code) comparesFor(i, first int32) bool {
+	last := c.graph.Blocks[c.graph.Block(first)].Last - 1
+	r := c.rowAt(last)
+	own := c.rowAt(first)
+	if c.u.GNU() || c.graph.Insns[last].Kind != flow.Branch || c.bodies[i].has(c.owner[last]) || own == nil || r == nil || r.Line == 0 {
+		return false
+	}
+	branches := func(n int32) bool {
+		r := c.rowAt(n)
+		return c.graph.Insns[n].Kind == flow.Branch && r != nil && c.bodies[i].has(c.owner[n]) && r.File == own.File && r.Line == own.Line
+	}
+	if !c.hasSuch(i, branches) {
+		return false // no run branches itself
+	}
+	for at := first; at < last; at++ {
+		if c.graph.Insns[at].Kind != flow.Plain {
+			return false
+		}
+		if r := c.rowAt(at); r != nil && r.Line == 0 {
+			continue
+		}
+		if _, w, ok := c.arch.Accesses(c.graph.Bytes(at)); !ok || w != (insn.Writes{}) || !c.bodies[i].has(c.owner[at]) {
+			return false
+		}
+	}
+	return true
 }
 
 // states reports whether a piece of a body that begins at an instruction has the beginning of a statement. In code of Go's compiler another one only loads again what
