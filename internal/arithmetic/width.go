@@ -60,9 +60,6 @@ func (n *Note) Narrow(l *loc.Location, t *types.Type) Width {
 	switch l.Kind {
 	case loc.KindValue:
 		r, err := t.Resolve()
-		if err == nil && r.Kind == types.Bool {
-			size = 0 // its lowest bit counts
-		}
 		if err == nil && n.WordSize == 8 {
 			if e, decided := short(n.Registers, l.Expr, uint64(size), r.Signed); !decided {
 				return Unclear
@@ -70,6 +67,9 @@ func (n *Note) Narrow(l *loc.Location, t *types.Type) Width {
 				l.Expr = e
 				return Narrow
 			}
+		}
+		if err == nil && r.Kind == types.Bool {
+			size = 0 // its lowest bit counts
 		}
 		return n.narrowValue(l, uint64(size))
 	case loc.KindPieces:

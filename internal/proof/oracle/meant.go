@@ -46,6 +46,14 @@ func AsMeant(expr []byte) []byte {
 			return append(bytes.Clone(expr[:at+1]), 0x08, 56+down, 0x24, 0x08, 56+down, 0x26, 0x9f)
 		}
 	}
+	// Neither is there a mask where the parameter has as many bits as the memory: two shifts alone, which have the memory's bits.
+	if at := len(expr) - 7; at >= 0 && expr[at] == 0x94 && (expr[at+1] == 1 || expr[at+1] == 2) && expr[at+3] == 0x24 && expr[at+6] == 0x9f {
+		up, shifted := lit(at + 2)
+		down, ok := lit(at + 4)
+		if bits := 8 * expr[at+1]; shifted && ok && up > 0 && up <= down && down < bits && (expr[at+5] == 0x25 || expr[at+5] == 0x26) {
+			return append(bytes.Clone(expr[:at+2]), 0x08, 64-bits+up, 0x24, 0x08, 64-bits+down, 0x25+0x26-expr[at+5], 0x9f)
+		}
+	}
 	for at := 0; at+3 < len(expr); at++ {
 		if _, ok := lit(at + 2); !ok || expr[at] != 0x94 || expr[at+3] != 0x26 {
 			continue
