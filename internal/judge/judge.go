@@ -109,9 +109,6 @@ type Evidence interface {
 	Made() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
-	// Advanced reports whether the last instruction that wrote a register, from which and a constant the number is computed, adds to it for a loop's next turn, which
-	// has not begun, and the note begins behind it.
-	Advanced() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.
 	Midway() (bool, error)
 	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.

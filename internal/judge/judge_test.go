@@ -14,7 +14,7 @@ type known struct {
 	begun, passedOn, midway, looped, overtaken, made bool
 	passedBefore, unplaced, ran, another, stepped    bool
 	joined, kept, alone, turned, elsewhere, hoisted  bool
-	chosen, advanced                                 bool
+	chosen                                           bool
 	assigned                                         judge.Assignment
 	err                                              error
 }
@@ -29,7 +29,6 @@ func (k known) ForAnother() (bool, error)           { return k.another, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
-func (k known) Advanced() (bool, error)             { return k.advanced, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
@@ -62,8 +61,6 @@ func TestRows(t *testing.T) {
 	}{
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
 		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
-		{"advanced", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{advanced: true}},
-		{"views", false, views, known{advanced: true}},
 		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant, c.Pointer = true, true }), known{}},
 		{"const", false, with(computed(views), func(c *candidate) { c.Constant = true }), known{}},

@@ -21,16 +21,6 @@ var Rows = []Row{
 		},
 	},
 	{
-		// "n + 2" behind "do n++; while (m >>= 4)" is n+3 in GCC's notes: what n was before that is added to, in its register. Nothing else tells the one from the other.
-		Name: "advanced", Because: "the register was advanced for a loop's next turn, and GCC's note may be of what was in it before", Doubt: reasons.Contradictory,
-		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler == LLVM || c.Place != Computed || c.Entry || c.Note == Whole {
-				return false, nil
-			}
-			return e.Advanced()
-		},
-	},
-	{
 		// clang 14 to 22: "(%rbx / 0xc000000000000000) * 60" for a variable that grows by 60 with each turn, and has wrapped.
 		Name: "counted", Because: "LLVM notes a variable as computed from a loop's counter, with that one's width and sign", Doubt: reasons.Contradictory,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == LLVM && c.Place == Computed && !c.Entry && c.Counted }),

@@ -394,32 +394,6 @@ func (e *evidence) Stepped() (stepped bool, _ error) {
 	return stepped, nil
 }
 
-// Advanced looks for a register and a number in the value, or in an address of what it is made from. What the register held before is noted as less by what was added: that
-// is right.
-func (e *evidence) Advanced() (advanced bool, _ error) {
-	if e.v.Loc.Kind != loc.KindValue {
-		return false, nil
-	}
-	var sums []*loc.Expr
-	e.v.Loc.Expr.Walk(func(n *loc.Expr) {
-		if n.Op == ops.Add && n.A.Op == ops.Reg && n.B.Op == ops.Const && n.A.K != uint64(e.ev.Arch.SP) {
-			sums = append(sums, n)
-		}
-	})
-	if len(sums) == 0 {
-		return false, nil
-	}
-	c, err := e.ev.codeOf(e.s)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(sums, func(n *loc.Expr) bool {
-		step, by := c.Held().Advanced(n.A.K, e.s.At.Addr)
-		k := int64(n.B.K)
-		return (by > 0 && k >= by || by < 0 && k <= by) && (step < e.c.Lo || step >= e.c.Hi)
-	}), nil
-}
-
 func (e *evidence) Looped() (bool, error) { return updatedInLoop(e.s, &e.v.Loc, e.c) }
 
 // Overtaken looks at bodies with instructions before the place where they begin, to which GCC moved them. It asks whether a register was

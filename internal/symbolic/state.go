@@ -103,17 +103,6 @@ func (s *State) Computes(a Value) (computes, offset bool) {
 	}
 }
 
-// Added returns the register that held, where the path begins, what a number is but for a constant that was added, in so many bits as the number has.
-func (s *State) Added(a Value) (register uint64, by int64, ok bool) {
-	unused := uint8(0)
-	if k := &s.t.Symbols[a.Single()]; k.Kind == ZeroExtended {
-		a, unused = k.Of, 64-k.Bits
-	}
-	k := &s.t.Symbols[a.Terms[0].Symbol]
-	ok = k.Kind == InputRegister && a.Terms[0].Scale == 1 && a.Terms[1].Symbol == 0
-	return uint64(k.Which), int64(a.Const<<unused) >> unused, ok
-}
-
 // made reports whether a number is none of those where the path begins, and no sum of them.
 func (s *State) made(v Value) bool {
 	for _, x := range v.Terms {
