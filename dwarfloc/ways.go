@@ -255,7 +255,7 @@ func (s *Site) waysOut(w *body.Ways) []*Site {
 	return out
 }
 
-// through makes a site that at one of its body's ways.
+// through makes a site that of one of its body's ways, and returns it.
 func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
 	addr, view, state := w.Addr, w.View, entries.Place{}
 	if w.Probe != w.Addr || w.View == body.LastView {

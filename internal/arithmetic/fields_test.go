@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // TestShort: what GCC 12 writes for parameters of 8 and 16 bits of which the arguments are bit-fields, or shifted twice.
@@ -42,5 +43,17 @@ func TestShort(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
+	}
+}
+
+// TestBit: a truth value that is a bit of a byte is that bit alone.
+func TestBit(t *testing.T) {
+	num := func(n uint64) *loc.Expr { return &loc.Expr{Op: ops.Const, K: n} }
+	bit := &loc.Expr{Op: ops.Shl, A: &loc.Expr{Op: ops.Deref, Size: 1, A: &loc.Expr{Op: ops.Reg, K: 5}}, B: num(6)}
+	l := loc.Location{Kind: loc.KindValue, Expr: &loc.Expr{Op: ops.Shra, A: bit, B: num(7)}}
+	n := Note{WordSize: 8, Registers: known{bits: 64}}
+	width := n.Narrow(&l, &types.Type{Kind: types.Bool, Size: 1})
+	if got, want := l.Text(arch.ByName("amd64")), "(u8[%rdi] << 62) >>u 63"; width != Narrow || got != want {
+		t.Errorf("%q, %d; want %q", got, width, want)
 	}
 }

@@ -49,14 +49,12 @@ type Edge struct{ From, To uint32 }
 // distances from the table (GCC's ASM_OUTPUT_ADDR_DIFF_ELT, LLVM's EK_LabelDifference32) or from
 // a label, which arm64 has in one or two bytes too, in units of four.
 func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
-	last, found := slices.BinarySearch(code.Starts, at)
-	if !found || int(at) >= len(code.Bytes) {
+	s := newSearch(a, code, at, read)
+	if s == nil {
 		return nil, false
 	}
-	s := tableSearch{arch: a, code: code.Code, read: read, blocks: blocksOf(a, code)}
-	s.jump = int32(last)
 	seen := make(map[uint64]bool)
-	if !s.paths([]int32{s.blockOf(int32(last))}, nil, seen) || len(seen) == 0 {
+	if !s.paths([]int32{s.blockOf(s.jump)}, nil, seen) || len(seen) == 0 {
 		return nil, false
 	}
 	for to := range seen {
@@ -74,14 +72,13 @@ func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) 
 // Pointer reports whether an indirect jump leads where a pointer does, which a register has from before, or which is in memory at a fixed distance from what a
 // register or other memory has: it reads no entry of a table.
 func Pointer(a *insn.Arch, code *Code, at uint32) bool {
-	last, found := slices.BinarySearch(code.Starts, at)
-	if !found || int(at) >= len(code.Bytes) {
+	s := newSearch(a, code, at, nil)
+	if s == nil {
 		return false
 	}
-	s := tableSearch{arch: a, code: code.Code, blocks: blocksOf(a, code), jump: int32(last)}
 	t := a.Begin()
 	var goal symbolic.Value
-	s.run(t, s.blockOf(int32(last)), true, &goal)
+	s.run(t, s.blockOf(s.jump), true, &goal)
 	single := func(v symbolic.Value) bool {
 		return v.Terms[0].Symbol != 0 && v.Terms[0].Scale == 1 && v.Terms[1].Symbol == 0
 	}
@@ -111,6 +108,15 @@ type tableSearch struct {
 	ends   map[int32]*symbolic.Trace
 	// refers are the addresses that instructions may have.
 	refers map[uint64]bool
+}
+
+// newSearch returns a search for the table of the jump at an offset, or nil if no known instruction is there.
+func newSearch(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte) *tableSearch {
+	jump, found := slices.BinarySearch(code.Starts, at)
+	if !found || int(at) >= len(code.Bytes) {
+		return nil
+	}
+	return &tableSearch{arch: a, code: code.Code, read: read, blocks: blocksOf(a, code), jump: int32(jump)}
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks

@@ -20,11 +20,10 @@ import (
 // within reports whether an address is that of the function's code, which may have further parts. Instructions of a fixed length have tables of one or
 // two bytes, of which each entry leads into the function: those are not read.
 func Open(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte, within func(addr uint64) bool) (targets []uint64, ok bool) {
-	last, found := slices.BinarySearch(code.Starts, at)
-	if !found || int(at) >= len(code.Bytes) || a.Fixed > 0 {
+	s := newSearch(a, code, at, read)
+	if s == nil || a.Fixed > 0 {
 		return nil, false
 	}
-	s := tableSearch{arch: a, code: code.Code, read: read, blocks: blocksOf(a, code), jump: int32(last)}
 	t, goal, head := s.alone()
 	l, result := s.lookup(t, goal)
 	if result != tableFound {

@@ -115,6 +115,27 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// TestShifts: two shifts of a byte, or of 16 bits, have so many bits. The byte at 0x5001 is 0x50, and others are 0.
+func TestShifts(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		expr []byte
+		want uint64
+	}{
+		{"an unsigned field of a byte", []byte{0x75, 1, 0x94, 1, 0x32, 0x24, 0x35, 0x26, 0x9f}, 2},
+		{"a signed one", []byte{0x75, 1, 0x94, 1, 0x31, 0x24, 0x35, 0x25, 0x9f}, ^uint64(2)},
+		{"of 16 bits", []byte{0x75, 1, 0x94, 2, 0x33, 0x24, 0x35, 0x26, 0x9f}, 0x14},
+		{"of 32", []byte{0x75, 1, 0x94, 4, 0x33, 0x24, 0x32, 0x26, 0x9f}, 0xa0},
+		{"up by more than down", []byte{0x75, 1, 0x94, 1, 0x35, 0x24, 0x32, 0x26, 0x9f}, 0x280},
+	} {
+		m := testMachine()
+		m.GNU = true
+		if res, err := m.Eval(c.expr); err != nil || res.Value != c.want {
+			t.Errorf("%s: %#x, %v; want %#x", c.name, res.Value, err, c.want)
+		}
+	}
+}
+
 func TestExpect(t *testing.T) {
 	m := testMachine()
 	for _, c := range []struct {

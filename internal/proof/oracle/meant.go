@@ -46,7 +46,7 @@ func AsMeant(expr []byte) []byte {
 			return append(bytes.Clone(expr[:at+1]), 0x08, 56+down, 0x24, 0x08, 56+down, 0x26, 0x9f)
 		}
 	}
-	// Neither is there a mask where the parameter has as many bits as the memory: two shifts alone, which have the memory's bits.
+	// Nothing follows the shifts where the parameter has as many bits as the memory: they have the memory's bits. As above, the field has a sign if the shift has none.
 	if at := len(expr) - 7; at >= 0 && expr[at] == 0x94 && (expr[at+1] == 1 || expr[at+1] == 2) && expr[at+3] == 0x24 && expr[at+6] == 0x9f {
 		up, shifted := lit(at + 2)
 		down, ok := lit(at + 4)
