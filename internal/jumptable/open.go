@@ -81,13 +81,8 @@ const nearby = 1 << 18
 func (s *tableSearch) nextTable(first, after uint64) uint64 {
 	const page, least, overlap = 1 << 12, 1 << 4, 15 // bytes that are read at once; and of an instruction, at most
 	next := after
-	var look func(at uint64, n int)
-	look = func(at uint64, n int) {
-		d := s.read(at, n+overlap)
-		if d == nil && n > least { // not all of it is code
-			look(at, n/2)
-			look(at+uint64(n/2), n/2)
-		}
+	look := func(at, n uint64) bool {
+		d := s.read(at, int(n)+overlap)
 		for i := 4; i <= len(d); i++ {
 			end := at + uint64(i)
 			to := end + uint64(int64(int32(binary.LittleEndian.Uint32(d[i-4:]))))
@@ -95,9 +90,22 @@ func (s *tableSearch) nextTable(first, after uint64) uint64 {
 				next = to
 			}
 		}
+		return d != nil
 	}
-	for at := max(s.code.Addr, nearby) - nearby; at < s.code.Addr+nearby; at += page {
-		look(at, page)
+	// To both sides, as far as there is code.
+	for at, n := s.code.Addr, uint64(page); n >= least && at < s.code.Addr+nearby; {
+		if look(at, n) {
+			at += n
+		} else {
+			n /= 2
+		}
+	}
+	for at, n := s.code.Addr, uint64(page); n >= least && s.code.Addr-at < nearby; {
+		if look(at-n, n) {
+			at -= n
+		} else {
+			n /= 2
+		}
 	}
 	return next
 }
