@@ -97,8 +97,8 @@ func (u *Unit) ForgetRead() {
 	u.function.Store(nil)
 }
 
-// Plain reports whether it is known that the debug information lacks nothing of the parameters of a record's body where that begins, and that
-// no witness says more.
+// Plain reports whether it is known that the debug information lacks nothing of the parameters of a record's body where that begins, that its
+// arithmetic is as it is written, that no witness says more, and that what the judge is told besides the debug information changes no verdict.
 func (u *Unit) Plain(rec int32) bool { return u.Img.plain.has(u.Index, u.Unit, rec) }
 
 // SetPlain notes that it is so.

@@ -156,6 +156,9 @@ func TestRows(t *testing.T) {
 			t.Errorf("%+v with %+v: %q, %v, %v; want %q, doubtful %v", tt.c, tt.k, name, doubt, err, tt.row, tt.doubt)
 		}
 		decided[name] = true
+		if _, silent, err := judge.Judge(&tt.c, judge.Silent{}); tt.k == (known{}) && (silent != row || err != nil) {
+			t.Errorf("%+v without evidence: %v, %v; want %q", tt.c, silent, err, tt.row)
+		}
 	}
 	seen := make(map[string]bool)
 	for _, r := range judge.Rows {

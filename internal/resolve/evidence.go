@@ -45,7 +45,12 @@ func (ev *Evaluator) judged(v *Answer, x *entries.Var, c *entries.Chosen) error 
 	if ev.candidate, err = e.candidate(); err != nil {
 		return err
 	}
-	doubt, row, err := judge.Judge(&ev.candidate, e)
+	doubt, row, err := judge.Judge(&ev.candidate, judge.Silent{})
+	if !ev.plain {
+		silent := row
+		doubt, row, err = judge.Judge(&ev.candidate, e)
+		ev.lacked = ev.lacked || row != silent
+	}
 	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
 	if row != nil && (doubt != reasons.None || v.Because == "") {
 		v.Because = row.Because

@@ -1,15 +1,24 @@
 package resolve
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
-func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) arithmetic.Width {
+// narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width. changed is false if all
+// is as it was written.
+func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) (width arithmetic.Width, changed bool) {
 	n := arithmetic.Note{Expr: expr, Encoding: ev.Encoding, WordSize: ev.Arch.WordSize, Registers: registers{ev}}
-	return n.Narrow(l, t)
+	was, pieces := l.Expr, slices.Clone(l.Pieces)
+	width = n.Narrow(l, t)
+	changed = width != arithmetic.AsWritten || !arithmetic.Equal(was, l.Expr)
+	for i := range pieces {
+		changed = changed || !arithmetic.Equal(pieces[i].Loc.Expr, l.Pieces[i].Loc.Expr)
+	}
+	return width, changed
 }
 
 // registers is what the code says of registers at the evaluator's spot.

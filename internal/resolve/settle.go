@@ -182,9 +182,12 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 			return nil
 		}
 	}
-	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == arithmetic.Unclear {
-		l.Doubt = reasons.Contradictory
-		v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"
+	if x.U.Body.GNU() && !ev.plain {
+		width, changed := ev.narrowed(c.Expr, l, v.Type)
+		if ev.lacked = ev.lacked || changed; width == arithmetic.Unclear {
+			l.Doubt = reasons.Contradictory
+			v.Because = "the note does not say how wide its arithmetic is, and a register has more bits"
+		}
 	}
 	if !x.U.Body.GNU() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}

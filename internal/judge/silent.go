@@ -1,0 +1,65 @@
+package judge
+
+// Silent is evidence that shows nothing: neither the code nor other variables and bodies tell more than a candidate itself. Of most candidates
+// the verdict is the same with what can be found.
+type Silent struct{}
+
+// Statements is 0.
+func (Silent) Statements() (int, error) { return 0, nil }
+
+// Begun is false.
+func (Silent) Begun() (bool, error) { return false, nil }
+
+// ForAnother is false.
+func (Silent) ForAnother() (bool, error) { return false, nil }
+
+// Ran is false.
+func (Silent) Ran() (bool, error) { return false, nil }
+
+// PassedOn is false.
+func (Silent) PassedOn() (bool, error) { return false, nil }
+
+// PassedBefore is false.
+func (Silent) PassedBefore() (bool, error) { return false, nil }
+
+// Placed is true.
+func (Silent) Placed() (bool, error) { return true, nil }
+
+// Assigned is Never.
+func (Silent) Assigned() (Assignment, error) { return Never, nil }
+
+// Kept is false.
+func (Silent) Kept() (bool, error) { return false, nil }
+
+// Made is false.
+func (Silent) Made() (bool, error) { return false, nil }
+
+// Stepped is false.
+func (Silent) Stepped() (bool, error) { return false, nil }
+
+// Midway is false.
+func (Silent) Midway() (bool, error) { return false, nil }
+
+// Looped is false.
+func (Silent) Looped() (bool, error) { return false, nil }
+
+// Overtaken is false.
+func (Silent) Overtaken() (bool, error) { return false, nil }
+
+// Hoisted is false.
+func (Silent) Hoisted() (bool, error) { return false, nil }
+
+// Alone is false.
+func (Silent) Alone() (bool, error) { return false, nil }
+
+// Elsewhere is false.
+func (Silent) Elsewhere() (bool, error) { return false, nil }
+
+// Turned is false.
+func (Silent) Turned() (bool, error) { return false, nil }
+
+// ChosenSince is false.
+func (Silent) ChosenSince() (bool, error) { return false, nil }
+
+// Joined is false.
+func (Silent) Joined() (bool, error) { return false, nil }
