@@ -171,6 +171,9 @@ func (img *Image) keepDerived() error {
 		if learned, more := resolve.ControlsOf(img.r).Learned(); more {
 			img.r.Index.DeriveImage(index.BlockControls, learned)
 		}
+		if claims, more := resolve.ControlsOf(img.r).Claims(); more {
+			img.r.Index.DeriveImage(index.BlockClaims, claims)
+		}
 		if extents, more := img.r.Extents(); more {
 			img.r.Index.DeriveImage(index.BlockExtents, extents)
 		}

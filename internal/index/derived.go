@@ -23,6 +23,7 @@ const (
 	BlockControls        // see witness.Controls
 	BlockExtents         // see entries.Image.UnitsAt
 	BlockPlain           // see entries.Unit.Plain
+	BlockClaims          // see witness.Controls.Keep
 	imageBlocks
 )
 

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
@@ -34,10 +35,7 @@ func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
 		}
 		// In a program, bodies that agree are no proof: each may have what a mask or a condition leaves as it is.
 		if kernel {
-			if ev.witness == nil {
-				ev.witness = new(witness.Body)
-			}
-			l, because, err = ev.witness.Value(ControlsOf(ev.spot.U.Img), ev.spot, &ev.memory().facts, &ev.Builder, x)
+			l, because, err = ev.testified(x)
 		}
 	}
 	if because == "" || out.Has(l.Rule) || err != nil {
@@ -45,6 +43,56 @@ func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
 	}
 	a.Loc, a.Reason, a.Because, ev.lacked = l, loc.Reason{}, because, true
 	return true, nil
+}
+
+// said is what witnesses say of the parameters of the evaluator's spot, which are asked for one after the other.
+type said struct {
+	asked  int // the number of the parameter that is asked for
+	known  bool
+	claims []witness.Claim
+}
+
+// keptClaims reads what is kept of the evaluator's spot.
+func (ev *Evaluator) keptClaims() (err error) {
+	c := &ev.said
+	c.claims, c.known, err = ControlsOf(ev.spot.U.Img).Kept(c.claims[:0], ev.spot, &ev.memory().facts)
+	return err
+}
+
+// keepClaims keeps what has been found out of all parameters of the evaluator's spot.
+func (ev *Evaluator) keepClaims() {
+	if c := &ev.said; !c.known && len(c.claims) > 0 {
+		ControlsOf(ev.spot.U.Img).Keep(ev.spot, c.claims)
+	}
+}
+
+// testified returns the value of a parameter that a witness knows, and how, or "".
+func (ev *Evaluator) testified(x *entries.Var) (l loc.Location, because string, err error) {
+	said := &ev.said
+	var k *witness.Claim
+	if said.known {
+		if i := slices.IndexFunc(said.claims, func(k witness.Claim) bool { return k.Parameter == said.asked }); i >= 0 {
+			k = &said.claims[i]
+		}
+	} else {
+		if ev.witness == nil {
+			ev.witness = new(witness.Body)
+		}
+		claim, ok, err := ev.witness.Value(ControlsOf(ev.spot.U.Img), ev.spot, &ev.memory().facts, &ev.Builder, x)
+		if err != nil {
+			return l, "", err
+		}
+		if ok {
+			claim.Parameter = said.asked
+			said.claims = append(said.claims, claim)
+			k = &said.claims[len(said.claims)-1]
+		}
+	}
+	if k == nil {
+		return l, "", nil
+	}
+	because, err = k.Because(ev.spot)
+	return k.Location(&ev.Builder), because, err
 }
 
 // controlsKey is that of an image's controls.

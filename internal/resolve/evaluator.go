@@ -35,7 +35,8 @@ type Evaluator struct {
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
 	witness     *witness.Body // once it is needed
-	shared      *Shared       // see memory
+	said        said
+	shared      *Shared // see memory
 
 	movedBits uint8 // so many lower bits of what heldStill returned for an expression are what was passed; 0 if it was not asked
 
@@ -65,6 +66,7 @@ func (ev *Evaluator) Begin(s *entries.Spot) {
 	ev.spot = s
 	ev.cfaExpr, ev.fbExpr, ev.callersRead, ev.midwayRead = nil, nil, false, false
 	ev.passed.Forget()
+	ev.said.asked, ev.said.known, ev.said.claims = 0, false, ev.said.claims[:0]
 	if ev.witness != nil {
 		ev.witness.Forget()
 	}

@@ -88,10 +88,18 @@ func (r *Params) Each(f func(name string, described int, a *Answer)) error {
 		return err
 	}
 	r.ev.plain, r.ev.lacked = keeps && s.U.Plain(s.Rec), false
-	if err := r.each(f); err != nil || !keeps || r.ev.plain || r.ev.lacked || r.ev.unclaimed {
+	keeps = keeps && !r.ev.plain && !r.ev.unclaimed // and it is not known
+	if keeps {
+		if err := r.ev.keptClaims(); err != nil {
+			return err
+		}
+	}
+	if err := r.each(f); err != nil || !keeps {
 		return err
 	}
-	s.U.SetPlain(s.Rec)
+	if r.ev.keepClaims(); !r.ev.lacked {
+		s.U.SetPlain(s.Rec)
+	}
 	return nil
 }
 
@@ -108,6 +116,7 @@ func (r *Params) each(f func(name string, described int, a *Answer)) error {
 	a := &r.a
 	for i := range r.decl {
 		p := &r.pairs[i]
+		r.ev.said.asked = i
 		name, err := r.answer(a, p.x, &r.decl[i])
 		if err != nil {
 			return err
@@ -116,6 +125,7 @@ func (r *Params) each(f func(name string, described int, a *Answer)) error {
 	}
 	for j := range r.here.Vars {
 		if h := &r.here.Vars[j]; h.Tag == dw.TagFormalParameter && r.own[j] {
+			r.ev.said.asked = len(r.decl) + j
 			name, err := r.answer(a, &h.Var, nil)
 			if err != nil {
 				return err

@@ -23,6 +23,8 @@ type Controls struct {
 	asked int  // how many functions were asked for, up to fewFunctions
 	most  bool // more were
 
+	claims claims
+
 	every     atomic.Pointer[learned]
 	keptOnce  sync.Once // asks the index for it
 	everyOnce sync.Once
@@ -46,18 +48,7 @@ func (c *Controls) LearnAll() {
 
 // groupsOf returns the groups of a function, or nil if none of them speaks.
 func (c *Controls) groupsOf(k functionKey) (*groups, error) {
-	c.mu.Lock()
-	g := c.all[k]
-	if g == nil && c.asked < fewFunctions {
-		c.asked++
-		g = newGroups()
-		if c.all == nil {
-			c.all = make(map[functionKey]*groups)
-		}
-		c.all[k] = g
-	}
-	c.most = c.most || g == nil
-	c.mu.Unlock()
+	g := c.ask(k)
 	if l := c.learned(); l != nil {
 		return l.of(k), nil
 	}
@@ -70,6 +61,23 @@ func (c *Controls) groupsOf(k functionKey) (*groups, error) {
 		return nil, c.everyErr
 	}
 	return c.every.Load().of(k), nil
+}
+
+// ask notes that a function is asked for, and returns its groups if it is one of the few that are learned alone.
+func (c *Controls) ask(k functionKey) *groups {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.all[k]
+	if g == nil && c.asked < fewFunctions {
+		c.asked++
+		g = newGroups()
+		if c.all == nil {
+			c.all = make(map[functionKey]*groups)
+		}
+		c.all[k] = g
+	}
+	c.most = c.most || g == nil
+	return g
 }
 
 // learnedOf returns the groups of a function that speak, or nil if none does. known is false if that has not been learned.

@@ -6,13 +6,11 @@
 package witness
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -47,33 +45,32 @@ func (b *Body) observed(c *Controls, s *entries.Spot, facts *Facts) (ok bool, er
 	return b.any, err
 }
 
-// Value returns the value of a parameter that the debug information has lost and an instruction of the body says: it accesses what a
-// pointer points to, or passes it on. The controls say which instruction does, and at which distance. witness is "" if none does.
-func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Builder, x *entries.Var) (l loc.Location, witness string, err error) {
-	a := s.U.Img.Arch()
-	if a.WordSize != 8 {
-		return l, "", nil
+// Value returns what an instruction of the body says of a parameter that the debug information has lost: it accesses what a
+// pointer points to, or passes it on. The controls say which instruction does, and at which distance. ok is false if none does.
+func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Builder, x *entries.Var) (k Claim, ok bool, err error) {
+	if s.U.Img.Arch().WordSize != 8 {
+		return k, false, nil
 	}
 	if ok, err := b.observed(c, s, facts); !ok || err != nil {
-		return l, "", err
+		return k, false, err
 	}
 	write := writer{build, s.U.Img.File}
 	o := &b.seen
 	name, err := x.Text()
 	if err != nil {
-		return l, "", err
+		return k, false, err
 	}
 	i := slices.IndexFunc(o.params, func(p parameter) bool { return p.name == name })
 	if i < 0 {
-		return l, "", nil
+		return k, false, nil
 	}
 	if len(o.handed) > 0 {
-		if l, witness, err = c.handedOn(s, o, i, write); witness != "" || err != nil {
-			return l, witness, err
+		if k, ok, err = c.handedOn(s, o, i, write); ok || err != nil {
+			return k, ok, err
 		}
 	}
 	if !o.params[i].pointer {
-		return l, "", nil
+		return k, false, nil
 	}
 	var e *loc.Expr
 	known := func(w *body.Witness, distance uint64) (ok bool) {
@@ -85,11 +82,11 @@ func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Bui
 		return ok
 	}
 	if !slices.ContainsFunc(o.first, func(n int) bool { return known(&o.straight.Found[n], 0) }) {
-		return l, "", nil
+		return k, false, nil
 	}
 	g, err := c.groupsAt(s, o)
 	if g == nil || err != nil {
-		return l, "", err
+		return k, false, err
 	}
 	n, controls, distance := g.says(o, i, known)
 	if n < 0 {
@@ -98,30 +95,22 @@ func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Bui
 		}
 	}
 	if n < 0 {
-		return l, "", nil
+		return k, false, nil
 	}
 	w := &o.straight.Found[n]
 	if w.Call {
 		if says, err := saysOfCall(s.U, w); !says || err != nil {
-			return l, "", err
+			return k, false, err
 		}
 	}
-	l = write.Value(e)
-	if l.Rule = rule.Operand; w.Call {
-		l.Rule = rule.Call
-	}
-	code, err := s.U.Img.Code.Bytes(w.Addr, uint64(w.Size))
-	what := "it accesses what is here"
+	k = Claim{value: e, at: w.Addr, size: uint8(w.Size), register: w.Register, distance: distance, controls: controls}
 	switch {
 	case w.Target:
-		what = "it calls it"
+		k.by = called
 	case w.Call:
-		what = "it passes it in " + a.RegisterName(uint64(w.Register))
+		k.by = passed
 	}
-	if distance != 0 {
-		what += fmt.Sprintf(", %+d bytes", distance)
-	}
-	return l, fmt.Sprintf("%#x: % x: %s, as in %d bodies where it is known", w.Addr, code, what, controls), err
+	return k, true, nil
 }
 
 // groupsAt returns the groups of the function at a spot, or nil if none of them speaks.
@@ -133,26 +122,20 @@ func (c *Controls) groupsAt(s *entries.Spot, o *observed) (*groups, error) {
 	return c.groupsOf(function)
 }
 
-// handedOn returns a lost parameter's value that is known of a parameter of an inner body.
-func (c *Controls) handedOn(s *entries.Spot, o *observed, parameter int, write writer) (l loc.Location, witness string, err error) {
+// handedOn returns what is said of a lost parameter by what is known of a parameter of an inner body.
+func (c *Controls) handedOn(s *entries.Spot, o *observed, parameter int, write writer) (k Claim, ok bool, err error) {
 	g, err := c.groupsAt(s, o)
 	if g == nil || err != nil {
-		return l, "", err
+		return k, false, err
 	}
 	n, controls := g.handsOn(o, parameter)
 	if n < 0 {
-		return l, "", nil
+		return k, false, nil
 	}
 	h := &o.handed[n]
 	e, ok := write.expression(o.straight.Trace, h.of.value)
 	if h.of.form != pointer && h.of.value.IsConstant() {
 		e, ok = write.Const(h.of.value.Const), true
 	}
-	if !ok {
-		return l, "", nil
-	}
-	l = write.Value(e)
-	l.Rule = rule.Call
-	inner, err := functionOf(s.U, h.rec)
-	return l, fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.name, h.name, controls), err
+	return Claim{by: handedOn, value: e, controls: controls, inner: h.rec, name: h.name}, ok, nil
 }
