@@ -18,7 +18,11 @@ import (
 
 // claimed sets the location of a parameter that is optimized out and that a witness knows.
 func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
-	if ev.unclaimed || ev.plain || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != entries.Inline || x.Tag != dw.TagFormalParameter {
+	if ev.plain || a.Reason.Code != reasons.OptimizedOut || ev.spot.Kind != entries.Inline || x.Tag != dw.TagFormalParameter {
+		return false, nil
+	}
+	if ev.unclaimed {
+		ev.lacked = true // a witness may know it
 		return false, nil
 	}
 	out := ev.spot.U.Img.LeftOut

@@ -88,8 +88,8 @@ func (r *Params) Each(f func(name string, described int, a *Answer)) error {
 		return err
 	}
 	r.ev.plain, r.ev.lacked = keeps && s.U.Plain(s.Rec), false
-	keeps = keeps && !r.ev.plain && !r.ev.unclaimed // and it is not known
-	if keeps {
+	keeps = keeps && !r.ev.plain // and it is not known
+	if keeps && !r.ev.unclaimed {
 		if err := r.ev.keptClaims(); err != nil {
 			return err
 		}
@@ -140,6 +140,7 @@ func (r *Params) each(f func(name string, described int, a *Answer)) error {
 func reader() witness.Reader {
 	r := &Params{}
 	r.ev.unclaimed = true
+	r.Share(new(Shared))
 	var out []witness.Param
 	return func(s *entries.Spot) ([]witness.Param, error) {
 		out = out[:0]

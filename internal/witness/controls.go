@@ -261,6 +261,7 @@ func (l *learner) body(u *entries.Unit, rec int32) error {
 	if ok, err := u.Read(rec, &l.spot); err != nil || !ok {
 		return err
 	}
+	l.spot.Own = true
 	ok, err := l.seen.read(&l.spot)
 	if ok {
 		g.add(&l.seen)
