@@ -232,3 +232,28 @@ func TestFixtureTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedAgain: whoever asks for many types gets the same as who asks for one.
+func TestNamedAgain(t *testing.T) {
+	for _, fixture := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf5.elf"} {
+		many := openFixture(t, fixture)
+		for i := range 5 {
+			if x, err := many.typeNamed(fmt.Sprint("struct absent", i)); x != nil || err != nil {
+				t.Fatal(x, err)
+			}
+		}
+		for _, name := range []string{"struct ring", "struct opaque", "struct window", "enum pkt_prio", "enum page_zone", "u64", "s16", "int", "struct u64", "union none"} {
+			text := func(img *Image) string {
+				x, err := img.typeNamed(name)
+				if x == nil || err != nil {
+					return fmt.Sprint("none ", err)
+				}
+				size, err := x.ByteSize()
+				return fmt.Sprint(x, size, err)
+			}
+			if got, want := text(many), text(openFixture(t, fixture)); got != want {
+				t.Errorf("%s: %s is %s with many others, and %s alone", fixture, name, got, want)
+			}
+		}
+	}
+}

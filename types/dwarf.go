@@ -23,6 +23,7 @@ type dwarfTypes struct {
 	units   []unitTypes // by number; see begin
 	langs   partialLangs
 	records definitions
+	first   firstDefinitions
 
 	mu          sync.Mutex
 	completed   map[typeName]*Type // nil where no unit defines it
@@ -110,6 +111,9 @@ func (d *dwarfTypes) define(key typeName) (*Type, error) {
 func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 	d.begin()
 	sel := d.index.SelectorFor(one(name))
+	if t, ok, err := d.listed(&sel, tags); ok || err != nil {
+		return t, err
+	}
 	mentions, ok, err := d.index.Mentioned(&sel)
 	if err != nil {
 		return nil, err
@@ -151,14 +155,26 @@ func lower(x *atomic.Int64, n int64) {
 
 // definition finds a type that a unit defines, or returns nil. match compares its name.
 func (u *unitTypes) definition(tags []dw.Tag, match func(name dw.Value) bool) (t *Type, err error) {
+	err = u.eachDefinition(tags, func(c dw.Entry, name dw.Value) (more bool, err error) {
+		if !match(name) {
+			return true, nil
+		}
+		t, err = u.typeAt(c.Off, 0)
+		return false, err
+	})
+	return t, err
+}
+
+// eachDefinition calls f with the types that a unit defines outside of functions, by entries of some tags, and their names, until f returns false.
+func (u *unitTypes) eachDefinition(tags []dw.Tag, f func(c dw.Entry, name dw.Value) (more bool, err error)) error {
 	if err := u.Load(); err != nil {
-		return nil, err
+		return err
 	}
 	root, err := u.Entry(u.First)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = root.Children(func(c dw.Entry) (bool, error) {
+	return root.Children(func(c dw.Entry) (bool, error) {
 		if !slices.Contains(tags, c.Tag()) {
 			return true, nil
 		}
@@ -178,13 +194,11 @@ func (u *unitTypes) definition(tags []dw.Tag, match func(name dw.Value) bool) (t
 		}
 		// A structure that is defined has a size. Typedefs have none, and enumerations need not.
 		sized := size.IsConstant() || c.Tag() == dw.TagTypedef || c.Tag() == dw.TagEnumerationType
-		if declared || name.Form == 0 || !sized || !match(name) {
+		if declared || name.Form == 0 || !sized {
 			return true, nil
 		}
-		t, err = u.typeAt(c.Off, 0)
-		return false, err
+		return f(c, name)
 	})
-	return t, err
 }
 
 // one selects a name for an index.
