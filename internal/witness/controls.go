@@ -92,8 +92,12 @@ func (c *Controls) learnedOf(k functionKey) (g *groups, known bool) {
 // Counts returns how many controls there are by rule, of the groups that are large enough to speak, if those of all functions were needed.
 func (c *Controls) Counts() map[string]claim.Count {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l := c.every.Load(); l != nil && c.most {
+	most := c.most
+	c.mu.Unlock()
+	if !most {
+		return nil
+	}
+	if l := c.learned(); l != nil {
 		return l.counts
 	}
 	return nil
