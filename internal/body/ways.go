@@ -132,11 +132,18 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	for k := range runs.In {
 		w := &runs.In[k]
 		w.Again = w.Again || c.taken(i, w)
-		if c.inTail(i, w, runs.In) || c.leftOver(i) {
+		if c.inTail(i, w, runs.In) || c.leftOver(i) || len(runs.In) > 1 && c.lowest(i, w) {
 			w.Again, w.Before = true, nil
 		}
 	}
 	return runs
+}
+
+// lowest reports whether a way into a body is only where the lowest piece of its code is: GCC says where a body is entered as long as anything there is
+// left of it. The piece may be what is left of an end that GCC has merged with others.
+func (c *Code) lowest(i int32, w *flow.Way) bool {
+	b := &c.bodies[i]
+	return !b.marked && len(b.ranges) > 1 && c.graph.Insns[w.Insn].Addr == b.start && !c.statementIn(i, b.start)
 }
 
 // mergedAway reports whether nothing is left of a body, where it begins, but a record at the

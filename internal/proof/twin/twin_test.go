@@ -52,15 +52,18 @@ func TestTwin(t *testing.T) {
 }
 
 // TestUnmarkedBodies: link-time optimization leaves some bodies of this program without any marker of an entry or a statement. They had 57 hits too many.
+// Without it, one body has no entry, and an end that GCC has merged with others at its lowest address: it had 3. The 2 that are left are of a body of
+// QRinput_setVersion, which consists of such an end alone, behind a twin.
 func TestUnmarkedBodies(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	flavours := slices.DeleteFunc(Flavours(), func(f Flavour) bool { return !slices.Contains(f.Options, "-flto") })
+	most := map[string]int{"gcc -O2": 2, "gcc -O2 -flto": 0}
+	flavours := slices.DeleteFunc(Flavours(), func(f Flavour) bool { _, ok := most[f.Name]; return !ok })
 	for _, tool := range []string{"objdump", "setarch", plain.Compiler, flavours[0].Compiler} {
 		testenv.Tool(t, tool)
 	}
 	compare(t, "qrencode", flavours, func(r *Result) {
 		var total Total
-		if total.Add(r); total.Runs < 3000 || total.Extra > 0 {
+		if total.Add(r); total.Runs < 3000 || total.Extra > most[r.Flavour] {
 			t.Errorf("%d runs, and %d unmarked hits too many", total.Runs, total.Extra)
 		}
 	})
