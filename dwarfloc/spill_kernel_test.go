@@ -24,14 +24,14 @@ var spills = map[string]struct {
 	entries  int64
 	examples []string // function, place, parameter, detail or location
 }{
-	"eb4fbcd037e7253717950bf2b93bd5566f47c56f": {114, 13, []string{ // Debian's 6.1.0-56-amd64
+	"eb4fbcd037e7253717950bf2b93bd5566f47c56f": {118, 13, []string{ // Debian's 6.1.0-56-amd64
 		"remap_pfn_range remap_pfn_range prot: %r8",
 		"free_swap_slot free_swap_slot entry: %rdi",
 		"__do_sys_llseek __x64_sys_llseek+0x3b result: stored at 0xffffffff8136644b",
 		"emit_code do_jit+0x173d ptr: stored at 0xffffffff8109aa87",
 		"crypto_wait_req zswap_writeback_entry+0x6a8 wait: stored at 0xffffffff8130b92c",
 	}},
-	"005d44ffc25e6b4ab1ac4ad8b69cc72f8a917cfb": {157, 18, []string{ // Debian's 6.12.95+deb12-cloud-amd64
+	"005d44ffc25e6b4ab1ac4ad8b69cc72f8a917cfb": {164, 18, []string{ // Debian's 6.12.95+deb12-cloud-amd64
 		"vmf_insert_pfn_prot vmf_insert_pfn_prot pgprot: %rcx",
 		"__do_sys_fcntl __x64_sys_fcntl+0x23 arg: stored at 0xffffffff8145b336",
 		"__se_sys_fcntl __x64_sys_fcntl+0x1b arg: stored at 0xffffffff8145b336",

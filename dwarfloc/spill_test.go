@@ -121,7 +121,7 @@ func TestNotStored(t *testing.T) {
 			"\naddress: %rsp-16 ~reassigned\npiece: " + atEntry + "\nother: [%rdi-24]\n"
 		late = "not-stored-yet: stored at 0x401013"
 		in   = "late: " + late + "\nlater: " + late + "\nview: " + late + "\nread: " + late + "\nthrough: " + late + "\npiece: " + late +
-			"\naddress: %rsp+8 ~reassigned\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16] ~contradictory\n"
+			"\naddress: %rsp+8 ~reassigned\nnarrow: " + late + "\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16] ~contradictory\n"
 		unchecked = "late: [%rsp+8]\nlater: [%rsp+8] ~reassigned\nview: [%rsp+8]\nread: u64[%rsp+8]+1 ~reassigned\nthrough: [u64[%rsp+8]]\npiece: {%rsi:8, [%rsp+8]:8}" +
 			"\naddress: %rsp+8 ~reassigned\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16]\n"
 	)

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,12 +10,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// noted are programs in which a compiler's note of an inlined function's argument lacks something of how it was made.
-var noted = []struct {
+// asMade is a program, and what is known of arguments of it.
+type asMade struct {
 	name, source, extension, definition string
 	compilers                           []string
 	want                                string // of each argument at inlined bodies: ! is sure, ~ doubtful
-}{
+}
+
+// noted are programs in which a compiler's note of an inlined function's argument lacks something of how it was made.
+var noted = []asMade{
 	{"a bound that a conditional move has lowered", `
 #include <stdlib.h>
 struct node { long weight; struct node *tail; int count; };
@@ -380,7 +384,7 @@ int main(int n, char **v)
 
 // TestAsMade: what is not said is doubtful, and what is said in another way is right.
 func TestAsMade(t *testing.T) {
-	for _, n := range noted {
+	for _, n := range slices.Concat(noted, behind) {
 		for _, c := range n.compilers {
 			compiler, options, _ := strings.Cut(c, " ")
 			t.Run(n.name+" "+c, func(t *testing.T) {
@@ -406,7 +410,7 @@ func TestAsMade(t *testing.T) {
 func marksOf(s *plan.Site) (marks string) {
 	for _, a := range s.Args {
 		switch v := a.Variable; {
-		case v.Loc.Expr == nil:
+		case !v.Located():
 			marks += "?"
 		case v.Loc.Doubt != reasons.None:
 			marks += "~"

@@ -30,40 +30,41 @@ func (img *Image) FramePointer() (n uint64, ok bool) {
 
 // StoredLast returns the link-time address of the instruction that ends at hi and is the first to store a slot, in code
 // from an address on that has no branches and no other access to the slot. A module's code is not relocated, but
-// operands relative to these registers have no relocations.
-func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
+// operands relative to these registers have no relocations. register is set if it stores what a register holds, and no constant.
+func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, register, ok bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil {
-		return 0, false
+		return 0, false, false
 	}
 	code, err := img.Bytes(from, hi-from)
 	if err != nil {
-		return 0, false // no code: the file has only debug information
+		return 0, false, false // no code: the file has only debug information
 	}
 	off, ok := arch.Slots.StoredLast(code, m)
-	return from + uint64(off), ok
+	return from + uint64(off), ok && !arch.Numbered(code[off:]), ok
 }
 
 // maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
 const maxPrologue = 512
 
 // StoredLater reports whether the function that begins at a link-time address stores a slot only behind another address, where
-// its prologue is said to end.
-func (img *Image) StoredLater(start, end uint64, m Slot) bool {
+// its prologue is said to end. register is set if it stores what a register holds, and no constant.
+func (img *Image) StoredLater(start, end uint64, m Slot) (register, ok bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil || end < start || end-start > maxPrologue {
-		return false
+		return false, false
 	}
 	sec := img.SectionAt(start)
 	if sec == nil {
-		return false
+		return false, false
 	}
 	code, err := img.Bytes(start, min(end-start+maxPrologue, sec.Addr+sec.Size-start))
 	if err != nil || end-start >= uint64(len(code)) {
-		return false
+		return false, false
 	}
-	n := end - start
-	return arch.StoredLater(code[:n], code[n:], m)
+	before, after := code[:end-start], code[end-start:]
+	at, ok := arch.StoredLater(before, after, m)
+	return ok && !arch.Numbered(after[at:]), ok
 }
 
 // maxFirst bounds the bytes of code that SetsFirst reads.

@@ -31,6 +31,8 @@ type Arch struct {
 	Writes func(code []byte) (w Writes, ok bool)
 	// Spills reports whether the first instruction in code writes no memory but at an offset from the stack pointer.
 	Spills func(code []byte) bool
+	// Numbered reports whether an operand of the first instruction in code is a number, or a register that is always 0.
+	Numbered func(code []byte) bool
 	// Pair returns where a call or jump leads whose target the instruction before it computes: the
 	// distance from that one. nil if there are none.
 	Pair func(before, code []byte) (to int64, ok bool)
@@ -156,14 +158,15 @@ func (d *SlotDecoder) StoredLast(code []byte, m Slot) (at int, ok bool) {
 // site, and first of all in the code that follows. before is the code from the function's first
 // instruction to the site, and after what follows. Between the site and the store are no other
 // accesses, and only branches that lead forwards, to the store or before it: so each way comes to it.
-func (a *Arch) StoredLater(before, after []byte, m Slot) bool {
+// The store is at an offset of after.
+func (a *Arch) StoredLater(before, after []byte, m Slot) (stored int, ok bool) {
 	for at := 0; at < len(before); {
 		in, ok := a.Next(before[at:])
 		if !ok || in.Size <= 0 {
-			return false
+			return 0, false
 		}
 		if _, did := a.Slots.next(before[at:], m); did == Stored {
-			return false
+			return 0, false
 		}
 		at += in.Size
 	}
@@ -171,20 +174,20 @@ func (a *Arch) StoredLater(before, after []byte, m Slot) bool {
 	for at := 0; at < len(after); {
 		in, ok := a.Next(after[at:])
 		if !ok || in.Size <= 0 {
-			return false
+			return 0, false
 		}
 		switch _, did := a.Slots.next(after[at:], m); {
 		case did == Stored:
-			return most <= int64(at)
+			return at, most <= int64(at)
 		case did == Kept:
 		case in.Branches && in.Onward && in.Target > 0:
 			most = max(most, int64(at)+in.Target)
 		default:
-			return false
+			return 0, false
 		}
 		at += in.Size
 	}
-	return false
+	return 0, false
 }
 
 func (d *SlotDecoder) storedLast(code []byte, m Slot) (at int, ok bool) {

@@ -314,7 +314,7 @@ func TestStoredLater(t *testing.T) {
 		{code(frame), code(other), false},
 		{code(frame), nil, false},
 	} {
-		if got := amd64().StoredLater(x.before, x.after, slot); got != x.want {
+		if _, got := amd64().StoredLater(x.before, x.after, slot); got != x.want {
 			t.Errorf("%d: %v, want %v", i, got, x.want)
 		}
 	}

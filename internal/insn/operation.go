@@ -175,7 +175,7 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 		a.Results.Calls = x.calls
 	}
 	a.Shape, a.Writes, a.Updates, a.Chooses, a.Aligns, a.Accesses, a.Operand = x.shape, x.writes, x.updates, x.chooses, x.aligns, x.accesses, x.operandAt
-	a.Spills, a.Touches, a.Touching = x.spills, x.touches, x.touching
+	a.Spills, a.Numbered, a.Touches, a.Touching = x.spills, x.numbered, x.touches, x.touching
 	if o.steps {
 		a.Steps = x.stepped
 	}

@@ -1,5 +1,7 @@
 package insn
 
+import "slices"
+
 // spills reports whether the first instruction in code writes no memory but at an offset from the stack pointer: as where a compiler has no
 // register left for a value.
 func (x *engine) spills(code []byte) bool {
@@ -20,4 +22,14 @@ func (x *engine) spills(code []byte) bool {
 		found = true
 	}
 	return found
+}
+
+// numbered reports whether an operand of the first instruction in code is a number, as that of a store which clears memory.
+func (x *engine) numbered(code []byte) bool {
+	op := x.plain(code)
+	if op == nil {
+		return false
+	}
+	defer x.done(op)
+	return slices.ContainsFunc(op.args(), func(a operand) bool { return a.kind == numberOperand })
 }

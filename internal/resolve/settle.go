@@ -205,7 +205,7 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		if x.U.Body.GNU() {
 			extract(l) // as what is lacking is asked for
 		}
-	} else if because, err := ev.lacking(c.Expr, l, v.Type, x.U.Body.GNU()); err != nil {
+	} else if because, err := ev.lacking(c, l, v.Type, x.U.Body.GNU()); err != nil {
 		return err
 	} else if because != "" {
 		l.Doubt, v.Because, ev.lacked = reasons.Contradictory, because, true
@@ -223,11 +223,14 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 }
 
 // lacking says what a compiler's note of a location lacks, or "".
-func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
+func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
 	if stale, err := ev.stale(l, t); stale || err != nil {
 		return "no instruction stores some bytes of the object before the probe", err
 	}
 	if gnu {
+		if ev.storedNext(l, t, c) {
+			return "an instruction behind the probe stores the slot before any reads it", nil
+		}
 		if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
 			return "what is at the address is stored by an instruction of the caller's behind the probe", err
 		}
@@ -236,7 +239,7 @@ func (ev *Evaluator) lacking(expr []byte, l *loc.Location, t *types.Type, gnu bo
 		}
 		return ev.fields(l, t)
 	}
-	if arithmetic.AddsNothing(expr, ev.Encoding) {
+	if arithmetic.AddsNothing(c.Expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}
 	if narrow, err := ev.storedNarrow(l, t); narrow || err != nil {

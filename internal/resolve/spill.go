@@ -55,7 +55,10 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *entries.Var, c
 	var few [4]body.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
 		if !late && s.At.Addr != s.Fun.Start {
-			if x.Tag == dw.TagFormalParameter && ev.storedInBody(m) {
+			if x.Tag != dw.TagFormalParameter {
+				continue
+			}
+			if _, only := ev.storedOnly(s.Fun.Start, m); only {
 				return loc.Reason{Code: reasons.NotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
 			}
 			continue
@@ -73,9 +76,26 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *entries.Var, c
 	return loc.Reason{}
 }
 
+// storedNext reports whether a location has a slot of the frame in which the code behind the site stores a register before it reads the slot, where the list's entry covers
+// no code: it ends with the inlined body, which has none, so the sign of the second case cannot be there. What nobody reads any more may be in the slot all the same.
+func (ev *Evaluator) storedNext(l *loc.Location, t *types.Type, c *entries.Chosen) bool {
+	s := ev.spot
+	if s.Kind != entries.Inline || !c.Viewed || c.Lo != s.At.Addr || c.Hi != s.At.Addr {
+		return false
+	}
+	var few [4]body.Slot
+	for _, m := range slotsAt(few[:0], l, t) {
+		if register, only := ev.storedOnly(s.Addr, m); only && register {
+			return true
+		}
+	}
+	return false
+}
+
 // storedLate returns the link-time address of the instruction that ends at hi and is the
 // first to store the slot. The code from the site to there has no branches and no other
-// access to the slot.
+// access to the slot. A register is stored as wide as what was computed in it, and the variable may be its
+// lower part; what stores a constant that is wider may clear an object.
 func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 	img := ev.spot.U.Img
 	frame, ok := img.Code.FramePointer()
@@ -83,19 +103,28 @@ func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 	if !ok || m.Base != sp && m.Base != frame {
 		return 0, false
 	}
-	at, ok = img.Code.StoredLast(ev.spot.At.Addr, hi, m)
+	at, _, ok = img.Code.StoredLast(ev.spot.At.Addr, hi, m)
+	for !ok && m.Size > 0 && m.Size*2 <= int64(ev.Arch.WordSize) {
+		if ev.Arch.BigEndian {
+			m.Off -= m.Size
+		}
+		m.Size *= 2
+		var register bool
+		at, register, ok = img.Code.StoredLast(ev.spot.At.Addr, hi, m)
+		ok = ok && register
+	}
 	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
-// storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
-// the site is.
-func (ev *Evaluator) storedInBody(m body.Slot) bool {
-	s, img := ev.spot, ev.spot.U.Img
+// storedOnly reports whether a slot of the frame is not stored from an address to the site, and behind that before it is read. register is set if it is what a
+// register holds.
+func (ev *Evaluator) storedOnly(from uint64, m body.Slot) (register, ok bool) {
+	img := ev.spot.U.Img
 	frame, ok := img.Code.FramePointer()
 	if !ok || m.Base != uint64(img.Arch().SP) && (m.Base != frame || !ev.framedBy(m.Base)) {
-		return false
+		return false, false
 	}
-	return img.Code.StoredLater(s.Fun.Start, s.Addr, m)
+	return img.Code.StoredLater(from, ev.spot.Addr, m)
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the
@@ -113,6 +142,13 @@ func (ev *Evaluator) framedBy(base uint64) bool {
 
 // slotsOf appends the slots that are read to get an object with type t at a location.
 func slotsOf(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
+	out = slotsAt(out, l, t)
+	l.Exprs(func(e *loc.Expr) { out = slotsIn(out, e) })
+	return out
+}
+
+// slotsAt appends those of the object itself.
+func slotsAt(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 	if l.Kind == loc.KindMemory {
 		size, err := t.ByteSize()
 		if err != nil {
@@ -120,16 +156,9 @@ func slotsOf(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 		}
 		out = slotAt(out, l.Expr, size)
 	}
-	if l.Expr != nil {
-		out = slotsIn(out, l.Expr)
-	}
 	for i := range l.Pieces {
-		p := &l.Pieces[i]
-		if p.Loc.Kind == loc.KindMemory {
+		if p := &l.Pieces[i]; p.Loc.Kind == loc.KindMemory {
 			out = slotAt(out, p.Loc.Expr, int64(p.BitOffset+p.BitSize+7)/8)
-		}
-		if p.Loc.Expr != nil {
-			out = slotsIn(out, p.Loc.Expr)
 		}
 	}
 	return out

@@ -18,7 +18,7 @@ import (
 func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late bool, err error) {
 	s := ev.spot
 	register := l.Kind == loc.KindRegister
-	if s.Kind != entries.Inline || s.PCs.Ranges.Form == 0 || !register && l.Kind != loc.KindValue {
+	if s.Kind != entries.Inline || !register && l.Kind != loc.KindValue {
 		return false, nil
 	}
 	kernel, err := s.U.Img.Code.IsKernel()
@@ -29,8 +29,8 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	framed := !register && !fixed && ev.frameAddress(l.Expr)
 	// One store of several members shows it on the heap, which kernels do not have: they leave vector registers alone.
 	anywhere := fixed || !kernel
-	if !register && !framed && !anywhere {
-		return false, nil
+	if !register && !framed && !anywhere || !framed && s.PCs.Ranges.Form == 0 {
+		return false, nil // of a body in one part only the frame is looked at: a copy of an object is often stored at one go, behind bodies without code
 	}
 	r, err := t.Resolve()
 	if err != nil || r.Kind != types.Pointer {
@@ -244,16 +244,19 @@ func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int6
 	if len(m) != 1 || m[0].Base != uint64(ev.Arch.SP) && !ev.framedBy(m[0].Base) {
 		return false, nil
 	}
-	k, of := ev.memory(), markedOf{ev.spot.U, ev.spot.U.Body.Outermost(ev.spot.Rec)}
-	if k.computing == of && k.computingFrom == m[0].Base {
-		return false, nil
-	}
-	all, computes, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0])
-	if computes {
-		k.computing, k.computingFrom = of, m[0].Base
-	}
-	if all || computes || err != nil {
-		return false, err
+	// What is below the stack pointer is not allocated yet: nobody has its address.
+	if below := m[0].Base == uint64(ev.Arch.SP) && m[0].Off+m[0].Size <= 0; !below {
+		k, of := ev.memory(), markedOf{ev.spot.U, ev.spot.U.Body.Outermost(ev.spot.Rec)}
+		if k.computing == of && k.computingFrom == m[0].Base {
+			return false, nil
+		}
+		all, computes, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0])
+		if computes {
+			k.computing, k.computingFrom = of, m[0].Base
+		}
+		if all || computes || err != nil {
+			return false, err
+		}
 	}
 	c, err := ev.instructionsOf(ev.spot)
 	if err != nil {
