@@ -112,15 +112,7 @@ func enumeratorOf(c dw.Entry) (name dw.Value, v int64, err error) {
 		case dw.AttrName:
 			name = x
 		case dw.AttrConstValue:
-			v = int64(x.U)
-			switch x.Form {
-			case dw.FormData1:
-				v = int64(int8(x.U))
-			case dw.FormData2:
-				v = int64(int16(x.U))
-			case dw.FormData4:
-				v = int64(int32(x.U))
-			}
+			v = int64(x.U) // compilers give those below 0 a form with a sign
 		}
 	})
 	return name, v, err
