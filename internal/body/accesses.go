@@ -62,9 +62,8 @@ func (img *Image) StoredLater(start, end uint64, m Slot) (register, ok bool) {
 	if err != nil || end-start >= uint64(len(code)) {
 		return false, false
 	}
-	before, after := code[:end-start], code[end-start:]
-	at, ok := arch.StoredLater(before, after, m)
-	return ok && !arch.Numbered(after[at:]), ok
+	at, ok := arch.StoredLater(code[:end-start], code[end-start:], m)
+	return ok && !arch.Numbered(code[end-start+uint64(at):]), ok
 }
 
 // maxFirst bounds the bytes of code that SetsFirst reads.

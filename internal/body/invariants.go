@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Compilers move what each run of a body computes alike in a loop of the caller to the code before that loop, and leave it the position that
@@ -58,41 +59,67 @@ func (c *Code) withoutSpeculated(i int32, marks []flow.Mark) []flow.Mark {
 }
 
 // speculated reports whether a piece of a body that begins at an instruction does nothing that can be seen, and is followed in its block by a branch of the
-// caller's, behind which the body goes on in one block that does, and not in another.
+// caller's, behind which the body goes on in one block that does, or tests, and not in another: in the next ones, or further on.
 func (c *Code) speculated(i, first int32) bool {
-	g := c.graph
-	b := &g.Blocks[g.Block(first)]
-	last := b.Last - 1
-	if g.Insns[last].Kind != flow.Branch || c.bodies[i].has(c.owner[last]) {
+	g, n := c.graph, c.graph.Block(first)
+	b, last := &g.Blocks[n], g.Blocks[n].Last-1
+	if r := c.rowAt(last); g.Insns[last].Kind != flow.Branch || c.bodies[i].has(c.owner[last]) || r == nil || r.Line == 0 {
 		return false
 	}
-	if r := c.rowAt(last); r == nil || r.Line == 0 {
-		return false
-	}
+	compares := false // it may be all of a run, of which the branch needs the result
 	for at := b.First; at < last; at++ {
-		if c.bodies[i].has(c.owner[at]) && (g.Insns[at].Kind != flow.Plain && g.Insns[at].Kind != flow.Nop || c.acts(at)) {
+		if own := c.bodies[i].has(c.owner[at]); own && (g.Insns[at].Kind != flow.Plain && g.Insns[at].Kind != flow.Nop || c.acts(at)) {
 			return false
+		} else if w, _ := c.arch.Writes(g.Bytes(at)); own && w == (insn.Writes{}) {
+			compares = true
 		}
 	}
 	goesOn, leaves := false, false
 	for _, to := range b.Succs {
-		own, acts := false, false
-		for at := g.Blocks[to].First; at < g.Blocks[to].Last; at++ {
-			if c.bodies[i].has(c.owner[at]) {
-				own, acts = true, acts || c.acts(at)
-			}
-		}
-		goesOn, leaves = goesOn || own && acts, leaves || !own
+		own, acts := c.ownIn(i, to)
+		goesOn, leaves = goesOn || acts, leaves || !own
+	}
+	does := func(n int32) bool { return g.Insns[n].Kind == flow.Plain && c.bodies[i].has(c.owner[n]) && c.acts(n) }
+	if !compares && !c.u.GNU() && (!goesOn || !leaves) && c.hasSuch(i, does) {
+		goesOn, leaves = g.Ahead(n, func(block int32) bool { _, acts := c.ownIn(i, block); return acts })
 	}
 	return goesOn && leaves
+}
+
+// ownIn reports whether a block has instructions of a body, and whether one does what can be seen.
+func (c *Code) ownIn(i, block int32) (own, acts bool) {
+	for at := c.graph.Blocks[block].First; at < c.graph.Blocks[block].Last; at++ {
+		if c.bodies[i].has(c.owner[at]) {
+			own, acts = true, acts || c.acts(at)
+		}
+	}
+	return own, acts
 }
 
 // withoutPreparations drops the marks of pieces of a body that only prepare its next run: LLVM moves a load with which each turn of the
 // caller's loop begins to the end of the turn before, behind the caller's test.
 func (c *Code) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {
 	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
-		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.feeds(i, m.Insn, marks)
+		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || m.Kind == flow.MarkEnter && c.loads(i, m.Insn, marks) || (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.feeds(i, m.Insn, marks)
 	})
+}
+
+// loads reports whether a piece of a body that begins at an instruction with the load of a global variable does nothing that can be seen before the next one in its block,
+// which needs that, and goes on to a test: LLVM loads such a variable ahead of the caller's argument.
+func (c *Code) loads(i, first int32, marks []flow.Mark) bool {
+	g, b := c.graph, &c.graph.Blocks[c.graph.Block(first)]
+	k := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Insn > first && m.Insn < b.Last && m.Kind == flow.MarkEnter })
+	if k < 0 || c.u.GNU() || c.global(first) == 0 || !c.bodies[i].has(c.owner[b.Last-1]) {
+		return false
+	}
+	w, known := c.arch.Writes(g.Bytes(first))
+	made := w.Registers
+	for at := first + 1; at < marks[k].Insn; at++ {
+		w, ok := c.arch.Writes(g.Bytes(at))
+		made, known = made&^w.Registers, known && ok && !c.acts(at)
+	}
+	reads, _, ok := c.arch.Accesses(g.Bytes(marks[k].Insn))
+	return ok && known && reads&made != 0 && g.Insns[b.Last-1].Kind == flow.Branch
 }
 
 // feeds reports whether a piece of a body that begins at an instruction, at the end of a block, loads what the body needs in the next block, where a run begins in any

@@ -102,7 +102,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 			w.Before = nil
 		}
 		in := c.place(w)
-		in.Behind = marked && c.behindLoop(w.Insn)
+		in.Behind = marked && c.solver.BehindLoop(w.Insn)
 		out.In = append(out.In, in)
 	}
 	out.Within = len(out.In) == 0
@@ -249,24 +249,6 @@ func (c *Code) place(w flow.Way) Way {
 		out.Before = append(out.Before, insns[n].Addr)
 	}
 	return out
-}
-
-// behindLoop reports whether straight code leads to an instruction from a loop that it is not in.
-func (c *Code) behindLoop(at int32) bool {
-	const longest = 4 // blocks
-	exits := c.solver.Exits()
-	for range longest {
-		b := c.graph.Block(at)
-		if exits[b] {
-			return true
-		}
-		before, ok := c.graph.OnlyBefore(c.graph.Blocks[b].First)
-		if !ok {
-			break
-		}
-		at = before
-	}
-	return false
 }
 
 // LastView is the view after all views of an address.

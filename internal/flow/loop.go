@@ -1,6 +1,10 @@
 package flow
 
-import "github.com/bpfprologue/bpfprologue/internal/insn"
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
 
 // Loop is what LoopUpdates looks for.
 type Loop struct {
@@ -42,4 +46,50 @@ func LoopUpdates(a *insn.Arch, l *Loop) (updated insn.Registers) {
 		}
 	})
 	return updated
+}
+
+// maxAhead bounds the blocks through which Ahead follows paths.
+const maxAhead = 1024
+
+// Ahead follows the paths behind a block. It reports whether one comes to a block that stops it, and whether another one comes to the end of the function without such a
+// one. left is false if there are too many blocks.
+func (g *Graph) Ahead(from int32, stops func(block int32) bool) (stopped, left bool) {
+	seen := make(map[int32]bool)
+	for work := slices.Clone(g.Blocks[from].Succs); len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[b] || b == from {
+			continue
+		}
+		if len(seen) == maxAhead {
+			return stopped, false
+		}
+		if seen[b] = true; stops(b) {
+			stopped = true
+			continue
+		}
+		if k := g.Insns[g.Blocks[b].Last-1].Kind; k == Leave || k == Quit {
+			left = true
+		}
+		work = append(work, g.Blocks[b].Succs...)
+	}
+	return stopped, left
+}
+
+// BehindLoop reports whether straight code leads to an instruction from a loop that it is not in.
+func (s *Solver) BehindLoop(at int32) bool {
+	const longest = 4 // blocks
+	exits := s.Exits()
+	for range longest {
+		b := s.g.Block(at)
+		if exits[b] {
+			return true
+		}
+		before, ok := s.g.OnlyBefore(s.g.Blocks[b].First)
+		if !ok {
+			break
+		}
+		at = before
+	}
+	return false
 }

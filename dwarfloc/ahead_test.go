@@ -1,0 +1,120 @@
+package dwarfloc
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+)
+
+// placed is where a row of the line table begins.
+type placed struct {
+	addr uint64
+	line int
+}
+
+// inlinedImage has a function with code, from LLVM, and an instance of inner in it, in ranges.
+func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image {
+	t.Helper()
+	const base = uint64(dwarftest.TextAddr)
+	text := dwarftest.Text()
+	size := copy(text.Data, dwarftest.Hex(t, code))
+	at := dwarftest.At
+	abstract := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
+		at(dw.AttrName, dw.FormString, "inner"), at(dw.AttrInline, dw.FormData1, 1), at(dw.AttrDeclFile, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, 1),
+	}}
+	instance := &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{
+		at(dw.AttrAbstractOrigin, dw.FormRef4, abstract), at(dw.AttrRanges, dw.FormSecOffset, 0), at(dw.AttrCallFile, dw.FormData1, 1), at(dw.AttrCallLine, dw.FormData1, 24),
+	}}
+	outer := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
+		at(dw.AttrName, dw.FormString, "outer"), at(dw.AttrDeclFile, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, 19),
+		at(dw.AttrLowpc, dw.FormAddr, base), at(dw.AttrHighpc, dw.FormData1, size),
+	}, Kids: []*dwarftest.DIE{instance}}
+	root := dwarftest.Root(abstract, outer)
+	root.Attrs = append(root.Attrs, at(dw.AttrProducer, dw.FormString, "clang version 14.0.6"), at(dw.AttrStmtList, dw.FormSecOffset, 0))
+	var ranges []byte
+	for _, v := range append(in, 0, 0) {
+		ranges = append(ranges, dwarftest.LE64(v)...)
+	}
+	program := dwarftest.Cat(0, 9, 2, dwarftest.LE64(base)) // DW_LNE_set_address
+	last := placed{0, 1}
+	for _, r := range rows {
+		program = append(program, dwarftest.Cat(2, dwarftest.ULEB(r.addr-last.addr), 3, dwarftest.SLEB(int64(r.line-last.line)), 1)...) // DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_copy
+		last = r
+	}
+	program = append(program, dwarftest.Cat(2, dwarftest.ULEB(uint64(size)-last.addr), 0, 1, 1)...) // DW_LNE_end_sequence
+	header := dwarftest.Cat(1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, "source.c", 0, 0, 0, 0)
+	table := dwarftest.Cat(dwarftest.LE16(4), dwarftest.LE32(uint64(len(header))), header, program)
+	var w dwarftest.Writer
+	w.Add(dwarftest.CU{Version: 4, Root: root})
+	img, err := FromBytes("test", dwarftest.ELF(text, dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev),
+		dwarftest.Debug(".debug_ranges", ranges), dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(table))), table))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// TestAhead: instructions of a body that clang has moved ahead of it, which do nothing that can be seen, begin no run.
+func TestAhead(t *testing.T) {
+	for _, tt := range []struct {
+		name, code string
+		rows       []placed
+		in         []uint64
+		want       []uint64
+	}{
+		{
+			"the load of a global variable, ahead of the caller's argument",
+			"31c9" + "4c6330" + "4b8b34f0" + "85f6" + "7820" + "ff06" + "eb1c" + // xor %ecx,%ecx; movslq (%rax),%r14; 5: mov (%r8,%r14,8),%rsi; test %esi,%esi; js 45; incl (%rsi); jmp 45
+				"488b0500000000" + "488b1510000000" + "4c633488" + "4a8b34f2" + // 17: mov (%rip),%rax; mov 16(%rip),%rdx; movslq (%rax,%rcx,4),%r14; 35: mov (%rdx,%r14,8),%rsi
+				"85f6" + "7802" + "ff06" + // test %esi,%esi; js 45; incl (%rsi)
+				"ffc1" + "83f905" + "7cdd" + "c3", // 45: inc %ecx; cmp $5,%ecx; jl 17; ret
+			[]placed{{0, 20}, {2, 21}, {5, 2}, {9, 3}, {13, 4}, {17, 21}, {24, 2}, {31, 21}, {35, 2}, {39, 3}, {43, 4}, {45, 22}},
+			[]uint64{5, 17, 24, 31, 35, 45},
+			[]uint64{5, 35},
+		},
+		{
+			"what only some paths need, ahead of the caller's tests",
+			"31c9" + "8b4708" + "4863d0" + // xor %ecx,%ecx; 2: mov 8(%rdi),%eax; 5: movslq %eax,%rdx
+				"ff07" + "83f810" + "7713" + "a801" + "740f" + // incl (%rdi); cmp $16,%eax; ja 34; test $1,%al; je 34
+				"4839f2" + "7d0a" + "895708" + "8a0416" + // 19: cmp %rsi,%rdx; jge 34; mov %edx,8(%rdi); mov (%rsi,%rdx),%al
+				"8807" + "9090" + "ffc1" + "83f905" + "7cd9" + "c3", // mov %al,(%rdi); nop; nop; 34: inc %ecx; cmp $5,%ecx; jl 2; ret
+			[]placed{{0, 20}, {2, 21}, {5, 2}, {8, 21}, {10, 22}, {15, 23}, {19, 2}, {24, 3}, {30, 24}, {34, 25}},
+			[]uint64{5, 8, 19, 30},
+			[]uint64{19},
+		},
+		{
+			"a test that is all of a run, ahead of the caller's",
+			"31c9" + "8b4708" + "39f0" + // xor %ecx,%ecx; 2: mov 8(%rdi),%eax; 5: cmp %esi,%eax
+				"7413" + "a801" + "740f" + // je 28; test $1,%al; je 28
+				"39d0" + "7d0b" + "895708" + "8a0416" + "8807" + "909090" + // 13: cmp %edx,%eax; jge 28; mov %edx,8(%rdi); mov (%rsi,%rdx),%al; mov %al,(%rdi)
+				"ffc1" + "83f905" + "7cdf" + "c3", // 28: inc %ecx; cmp $5,%ecx; jl 2; ret
+			[]placed{{0, 20}, {2, 21}, {5, 2}, {7, 22}, {13, 2}, {17, 3}, {23, 24}, {28, 25}},
+			[]uint64{5, 7, 13, 23},
+			[]uint64{5, 13},
+		},
+		{
+			"runs of a loop behind which their stores are",
+			"31c9" + "8b4708" + "01f0" + "c1c003" + "83f810" + "77f6" + "894708" + "c3", // 2: mov 8(%rdi),%eax; 5: add %esi,%eax; rol $3,%eax; cmp $16,%eax; ja 5; 15: mov %eax,8(%rdi); ret
+			[]placed{{0, 20}, {2, 21}, {5, 2}, {10, 22}, {15, 3}, {18, 25}},
+			[]uint64{5, 10, 15, 18},
+			[]uint64{5},
+		},
+	} {
+		img := inlinedImage(t, tt.code, tt.rows, tt.in...)
+		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
+		if err != nil || ways[0].Unknown != "" {
+			t.Fatalf("%s: %+v, %v", tt.name, ways, err)
+		}
+		var got []uint64
+		for _, w := range ways[0].In {
+			if got = append(got, w.Probe-dwarftest.TextAddr); w.Again {
+				t.Errorf("%s: %+v", tt.name, w)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: ways in at %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
