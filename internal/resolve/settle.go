@@ -239,6 +239,9 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 		}
 		return ev.fields(l, t)
 	}
+	if unread, err := ev.unread(c, l, t); unread || err != nil {
+		return "a pointer of a caller's is in the slot to the address of which the note adds: a read is missing", err
+	}
 	if arithmetic.AddsNothing(c.Expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}
