@@ -86,7 +86,7 @@ func packsRun(paths []string) error {
 	}
 	var all []cost
 	for _, p := range paths {
-		cmd := exec.Command(self)
+		cmd := exec.Command(self, "packs")
 		cmd.Env = append(os.Environ(), "PACKS_ONE="+p)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
