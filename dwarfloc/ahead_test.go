@@ -44,12 +44,10 @@ func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image
 		last = r
 	}
 	program = append(program, dwarftest.Cat(2, dwarftest.ULEB(uint64(size)-last.addr), 0, 1, 1)...) // DW_LNE_end_sequence
-	header := dwarftest.Cat(1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, "source.c", 0, 0, 0, 0)
-	table := dwarftest.Cat(dwarftest.LE16(4), dwarftest.LE32(uint64(len(header))), header, program)
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 4, Root: root})
 	img, err := FromBytes("test", dwarftest.ELF(text, dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev),
-		dwarftest.Debug(".debug_ranges", ranges), dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(table))), table))), nil)
+		dwarftest.Debug(".debug_ranges", ranges), dwarftest.Debug(".debug_line", dwarftest.LineTable("source.c", program))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,15 +78,13 @@ func boundImage(t *testing.T) *Image {
 	}
 	program = dwarftest.Cat(program, 2, 2, 3, 1, 6, 1)    // negate_stmt: the row of an instruction, as GCC writes it beside markers
 	program = dwarftest.Cat(program, 2, 0x3e-at, 0, 1, 1) // end_sequence
-	head := dwarftest.Cat(1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, "a.c", 0, 0, 0, 0)
-	table := dwarftest.Cat(dwarftest.LE16(4), dwarftest.LE32(uint64(len(head))), head, program)
 
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 5, Root: root})
 	img, err := FromBytes("test", dwarftest.ELF(
 		dwarftest.Section{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: dwarftest.TextAddr, Data: bytes.Repeat([]byte{0x90}, 0x40)},
 		dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev), dwarftest.Debug(".debug_loclists", lists),
-		dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(table))), table))), nil)
+		dwarftest.Debug(".debug_line", dwarftest.LineTable("a.c", program))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

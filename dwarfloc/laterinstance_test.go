@@ -56,13 +56,11 @@ func TestLaterInstance(t *testing.T) {
 		line, addr = r.line, r.addr
 	}
 	program = append(program, 2, 1, 0, 1, 1) // DW_LNS_advance_pc, DW_LNE_end_sequence
-	header := dwarftest.Cat(1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, "source.c", 0, 0, 0, 0)
-	table := dwarftest.Cat(dwarftest.LE16(4), dwarftest.LE32(uint64(len(header))), header, program)
 
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 4, Root: root})
 	img, err := FromBytes("test", dwarftest.ELF(text, dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev),
-		dwarftest.Debug(".debug_ranges", ranges), dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(table))), table))), nil)
+		dwarftest.Debug(".debug_ranges", ranges), dwarftest.Debug(".debug_line", dwarftest.LineTable("source.c", program))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
