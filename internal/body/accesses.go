@@ -47,23 +47,23 @@ func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, register, ok b
 // maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
 const maxPrologue = 512
 
-// StoredLater reports whether the function that begins at a link-time address stores a slot only behind another address, where
-// its prologue is said to end. register is set if it stores what a register holds, and no constant.
-func (img *Image) StoredLater(start, end uint64, m Slot) (register, ok bool) {
+// StoredLater reports whether the code that begins at a link-time address stores a slot only from another address on: that of a probe, such as where a
+// function's prologue is said to end. register is set if it stores what a register holds, and no constant.
+func (img *Image) StoredLater(from, end uint64, m Slot) (register, ok bool) {
 	arch := insn.For(img.Instructions())
-	if arch == nil || end < start || end-start > maxPrologue {
+	if arch == nil || end < from || end-from > maxPrologue {
 		return false, false
 	}
-	sec := img.SectionAt(start)
+	sec := img.SectionAt(from)
 	if sec == nil {
 		return false, false
 	}
-	code, err := img.Bytes(start, min(end-start+maxPrologue, sec.Addr+sec.Size-start))
-	if err != nil || end-start >= uint64(len(code)) {
+	code, err := img.Bytes(from, min(end-from+maxPrologue, sec.Addr+sec.Size-from))
+	if err != nil || end-from >= uint64(len(code)) {
 		return false, false
 	}
-	at, ok := arch.StoredLater(code[:end-start], code[end-start:], m)
-	return ok && !arch.Numbered(code[end-start+uint64(at):]), ok
+	at, ok := arch.StoredLater(code[:end-from], code[end-from:], m)
+	return ok && !arch.Numbered(code[end-from+uint64(at):]), ok
 }
 
 // maxFirst bounds the bytes of code that SetsFirst reads.

@@ -154,9 +154,9 @@ func (d *SlotDecoder) StoredLast(code []byte, m Slot) (at int, ok bool) {
 	return d.storedLast(code, m)
 }
 
-// StoredLater reports whether a function stores a slot after its prologue: not in the code before the
-// site, and first of all in the code that follows. before is the code from the function's first
-// instruction to the site, and after what follows. Between the site and the store are no other
+// StoredLater reports whether code stores a slot only behind a site: not before it, and first of
+// all in what follows. before is the code up to the site, such as a function's prologue, or none, and
+// after what follows. Between the site and the store are no other
 // accesses, and only branches that lead forwards, to the store or before it: so each way comes to it.
 // The store is at an offset of after.
 func (a *Arch) StoredLater(before, after []byte, m Slot) (stored int, ok bool) {

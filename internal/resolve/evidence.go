@@ -45,11 +45,15 @@ func (ev *Evaluator) judged(v *Answer, x *entries.Var, c *entries.Chosen) error 
 	if ev.candidate, err = e.candidate(); err != nil {
 		return err
 	}
-	doubt, row, err := judge.Judge(&ev.candidate, judge.Silent{})
-	if !ev.plain {
-		silent := row
-		doubt, row, err = judge.Judge(&ev.candidate, e)
-		ev.lacked = ev.lacked || row != silent
+	var told judge.Evidence = e
+	if ev.plain {
+		told = judge.Silent{}
+	}
+	doubt, row, err := judge.Judge(&ev.candidate, told)
+	if !ev.plain && !ev.lacked && err == nil {
+		var silent *judge.Row
+		_, silent, err = judge.Judge(&ev.candidate, judge.Silent{})
+		ev.lacked = row != silent
 	}
 	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
 	if row != nil && (doubt != reasons.None || v.Because == "") {

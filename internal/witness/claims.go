@@ -48,7 +48,7 @@ const (
 // Location returns where the parameter is.
 func (k *Claim) Location(build *eval.Builder) loc.Location {
 	l := build.Value(k.value)
-	if l.Rule = rule.Operand; k.by == passed || k.by == called || k.by == handedOn {
+	if l.Rule = rule.Operand; k.by != accessed {
 		l.Rule = rule.Call
 	}
 	return l
