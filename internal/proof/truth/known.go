@@ -41,5 +41,10 @@ var knownRuns = map[string][]string{
 	"go": {"outer", "panics"},
 }
 
-// KnownToDiffer reports whether hits of the function are known not to be its runs.
-func (b *Body) KnownToDiffer() bool { return slices.Contains(knownRuns[b.Family], b.Label) }
+// KnownToDiffer reports whether hits of the function are known not to be its runs, or whether
+// the tool said which of its probes it did not place, and why: runs that only these would see
+// are missed.
+func (b *Body) KnownToDiffer() bool {
+	refused := len(b.Refused) > 0 && b.In.Twice == 0 && b.Out.Twice == 0
+	return refused || slices.Contains(knownRuns[b.Family], b.Label)
+}
