@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -49,7 +50,16 @@ func Resolve(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	if len(e.Path) == 0 {
 		return Referent(v)
 	}
-	return follow(s, v, e.Path)
+	out, err := follow(s, v, e.Path)
+	if err != nil || !eval.BelowStack(&out.Loc, s.Image.Arch()) {
+		return out, err
+	}
+	// A pointer to an object in a frame that has ended.
+	if kernel, err := place.IsKernel(s.Image); err != nil || !kernel {
+		return out, err
+	}
+	out.Loc, out.Reason = loc.Location{}, eval.Overwritten
+	return out, nil
 }
 
 // root resolves what an expression begins with.

@@ -45,6 +45,44 @@ func (c *CFARules) At(d *Data, addr uint64) (rule CFARule, ok bool, err error) {
 	return rule, err == nil && rule.defined, err
 }
 
+// FrameRules are the rules for the canonical frame address in the code that one frame description is of.
+type FrameRules struct {
+	Code  Range
+	rules []cfaFrom
+}
+
+// Rules returns the rules of the description that covers a link-time address, until c is asked for another one. ok is false if there
+// is none, or not all of its rules are known.
+func (c *CFARules) Rules(d *Data, addr uint64) (rules FrameRules, ok bool, err error) {
+	if _, ok, err = c.At(d, addr); err != nil || !ok || c.table == nil || !c.whole {
+		return FrameRules{}, false, err
+	}
+	return FrameRules{c.f.Range(), c.known}, true, nil
+}
+
+// At returns the rule at a link-time address in the code.
+func (f *FrameRules) At(addr uint64) CFARule {
+	return f.rules[max(sort.Search(len(f.rules), func(i int) bool { return f.rules[i].addr > addr })-1, 0)].rule
+}
+
+// First returns how far the canonical frame address is above a register, and from which address on it is known by that. ok is false if it never
+// is, or not always by the same distance.
+func (f *FrameRules) First(register uint64) (above int64, from uint64, ok bool) {
+	for _, r := range f.rules {
+		switch {
+		case !r.rule.Of(register):
+		case !ok:
+			above, from, ok = r.rule.Off, r.addr, true
+		case r.rule.Off != above:
+			return 0, 0, false
+		}
+	}
+	return above, from, ok
+}
+
+// Of reports whether the address is so far above a register.
+func (r CFARule) Of(register uint64) bool { return r.defined && r.Expr == nil && r.Reg == register }
+
 // read runs the description's instructions. It does not know all rules if they are damaged, or go back.
 func (c *CFARules) read(d *Data) {
 	c.known, c.whole = c.known[:0], false

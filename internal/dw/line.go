@@ -553,6 +553,21 @@ func (p *lineRun) next() bool {
 	return false
 }
 
+// PrologueMark returns the link-time address that the line table marks as the end of a function's prologue, if it marks one.
+func (u *Unit) PrologueMark(lo, hi uint64) (at uint64, ok bool, err error) {
+	rows, err := u.Rows()
+	if err != nil {
+		return 0, false, err
+	}
+	i, _ := slices.BinarySearchFunc(rows, lo, func(r Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	for ; i < len(rows) && rows[i].Addr < hi; i++ {
+		if rows[i].PrologueEnd && !rows[i].End {
+			return rows[i].Addr, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
 // PrologueEnd returns the first link-time address after a function's prologue: the
 // one that the line table marks (clang), or else that of the function's second row
 // with another address. (GCC emits one row for the opening brace and one for the

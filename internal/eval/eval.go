@@ -22,6 +22,8 @@ import (
 type Context interface {
 	// FrameBase returns the value of the function's DW_AT_frame_base, for DW_OP_fbreg.
 	FrameBase() (*loc.Expr, loc.Reason, error)
+	// Base returns what a register counts as in an address that is relative to it, or nil if that is what it has.
+	Base(n uint64) (*loc.Expr, loc.Reason, error)
 	// CallFrame returns the canonical frame address, for DW_OP_call_frame_cfa.
 	CallFrame() (*loc.Expr, loc.Reason, error)
 	// AtEntry reports whether the place is the first instruction of its function, where

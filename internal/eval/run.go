@@ -199,6 +199,16 @@ func (m *machine) offset(n, off uint64) *stop {
 	if r := CheckRegister(m.ev.Arch, n); r.Code != reasons.None {
 		return &stop{reason: r}
 	}
+	if m.ev.Context != nil {
+		base, r, err := m.ev.Context.Base(n)
+		if st := stopFor(r, err); st != nil {
+			return st
+		}
+		if base != nil {
+			m.push(m.ev.Binary(ops.Add, base, m.ev.Const(off)), nil)
+			return nil
+		}
+	}
 	m.push(m.ev.Register(n, int64(off)), nil)
 	return nil
 }

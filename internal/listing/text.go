@@ -236,7 +236,10 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 		return append(lines, decided(a)...)
 	}
 	if r := a.Unfetched; r.Code != reasons.None && r.Code.Describe() != "" {
-		lines := []string{"because " + r.Code.Describe()}
+		var lines []string
+		if r.Code != reasons.NotAtSite || r.Detail == "" { // a detail is another cause than the list
+			lines = append(lines, "because "+r.Code.Describe())
+		}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
 			if o, err := compute.Pointee(a.Variable); err == nil && o.Loc.Kind != loc.KindNone {
 				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))

@@ -11,7 +11,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/witness"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -197,78 +196,6 @@ func (ev *Evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err er
 
 func unsupported(format string, args ...any) loc.Reason {
 	return loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf(format, args...)}
-}
-
-// FrameBase returns the base of DW_OP_fbreg: the value of the function's
-// DW_AT_frame_base, usually DW_OP_call_frame_cfa.
-func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
-	if ev.fbExpr != nil {
-		return ev.fbExpr, loc.Reason{}, nil
-	}
-	fun, err := ev.spot.Function()
-	if err != nil {
-		return nil, loc.Reason{}, err
-	}
-	frame := fun.Frame
-	if frame.Form == 0 {
-		return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the function has no DW_AT_frame_base"}, nil
-	}
-	if entries.InRegister(frame) {
-		if r, err := ev.frameIsSet(); err != nil || r.Code != reasons.None {
-			return nil, r, err
-		}
-	}
-	if own := ev.u; own != ev.spot.U {
-		ev.use(ev.spot.U) // the function's unit, whichever has the variable
-		defer ev.use(own)
-	}
-	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
-	if !frame.IsBlock() {
-		c, err := ev.u.Choose(frame, dw.Value{}, ev.spot.At, false)
-		if err != nil {
-			return nil, loc.Reason{}, err
-		}
-		if c.Rule == rule.None {
-			return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
-		}
-		expr, sec, off = c.Expr, c.Sec, c.Off
-	}
-	var l loc.Location
-	r, err := ev.evaluate(expr, sec, off, &l)
-	if err != nil || r.Code != reasons.None {
-		return nil, r, err
-	}
-	switch l.Kind {
-	case loc.KindRegister:
-		// The prologue sets up the frame pointer: at the function's entry it is still
-		// the caller's. Only the stack pointer is right from the start.
-		if a := ev.Arch; ev.spot.At.Addr == fun.Start && l.Expr.K != uint64(a.SP) {
-			return nil, loc.Reason{Code: reasons.NotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
-		}
-	case loc.KindMemory, loc.KindValue:
-		// Here a register stands for its contents, and a bare expression for its
-		// value (DWARF 5 section 3.3.5).
-	default:
-		return nil, unsupported("a DW_AT_frame_base that is %v", l.Kind), nil
-	}
-	ev.fbExpr = l.Expr
-	return l.Expr, loc.Reason{}, nil
-}
-
-// frameIsSet returns the reason for a slot relative to the stack or frame pointer at the
-// entry of a function whose prologue has yet to set that. Compilers that describe a slot
-// this way for a whole scope mean the code after the prologue (clang; GCC without
-// optimization).
-func (ev *Evaluator) frameIsSet() (loc.Reason, error) {
-	at, err := ev.AtEntry()
-	if err != nil || !at {
-		return loc.Reason{}, err
-	}
-	steady, err := ev.u.Img.Data.SteadyFrame(ev.spot.At.Addr)
-	if err != nil || steady {
-		return loc.Reason{}, err
-	}
-	return loc.Reason{Code: reasons.NotAtSite, Detail: "it is relative to a stack frame that the function has not set up yet"}, nil
 }
 
 // CallFrame returns the canonical frame address at the site, for DW_OP_call_frame_cfa.

@@ -159,6 +159,9 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 	if err == nil && r.Code == reasons.None {
 		r = ev.notStored(l, v.Type, x, c)
 	}
+	if err == nil && r.Code == reasons.None {
+		r, err = ev.overwritten(l)
+	}
 	if err != nil || r.Code != reasons.None {
 		v.Loc, v.Reason = loc.Location{}, r
 		return err

@@ -1,0 +1,61 @@
+package tracer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+)
+
+// TestFrameEnds: at a return instruction the frame has ended, by whose registers LLVM describes what is in it. The slots still have what they had.
+func TestFrameEnds(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+volatile int sink;
+__attribute__((noinline)) void change(int *p) { sink = *p; *p += 1; }
+__attribute__((noinline)) int many(int a, int b, int c, int d, int e, int f, int g, int h, int i) { return sink + a + b + c + d + e + f + g + h + i; }
+__attribute__((noinline)) int ends(int n, long b, long c, long d, long e, long f, int seventh)
+{
+	change(&n);
+	if (many(1, 2, 3, 4, 5, n, 7, seventh, 9) == 0)
+		return 7;
+	change(&seventh);
+	if (n == 6)
+		return 3;
+	return many(n, n, n, n, n, n, n, n, n);
+}
+int main(void)
+{
+	ends(5, 1, 2, 3, 4, 5, 77);
+	ends(15, 1, 2, 3, 4, 5, 87);
+	return 0;
+}
+`
+	all := []string{"n=6", "seventh=78", "n=16", "seventh=88"}
+	for _, tt := range []struct {
+		compilers []string
+		want      []string
+	}{
+		{[]string{"gcc-12 -O0", "clang-14 -O0", "clang-14 -O0 -fomit-frame-pointer", "clang-19 -O0", "clang-22 -O0"}, all},
+		{[]string{"clang-22 -O2", "clang-22 -Os", "clang-22 -O2 -fno-omit-frame-pointer"}, all},
+		{[]string{"clang-14 -O2", "clang-14 -Os"}, nil}, // its lists end before
+	} {
+		for _, compiler := range tt.compilers {
+			words := strings.Fields(compiler)
+			path, img := build(t, words[0], "ends.c", source, words[1:]...)
+			var got []string
+			for _, line := range traced(t, plans(t, img, "ends%exit n seventh"), "", path) {
+				for _, v := range strings.Fields(line) {
+					if strings.Contains(v, "=") {
+						got = append(got, v)
+					}
+				}
+			}
+			if !cmp.Equal(got, tt.want) {
+				t.Errorf("%s: %q", compiler, got)
+			}
+		}
+	}
+}
