@@ -97,6 +97,8 @@ type notAtEntry struct{ Context }
 
 func (notAtEntry) AtEntry() (bool, error) { return false, nil }
 
+func (notAtEntry) Base(uint64) (*loc.Expr, loc.Reason, error) { return nil, loc.Reason{}, nil }
+
 func (notAtEntry) EntryValue([]byte) (*loc.Expr, loc.Reason, error) {
 	return nil, loc.Reason{Code: reasons.EntryValueOnly}, nil
 }
