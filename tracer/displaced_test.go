@@ -396,6 +396,51 @@ __attribute__((noinline)) bool uncompress(const char *c, size_t n, char *o)
 }
 int main(void) { char o[9]; int r = 0; for (int i = 0; i < 4; i++) r += uncompress("\x91\x22xyz", i + 1, o); printf("%d\n", r); }
 `, "getlen", 4, []string{"gcc-11 -O2 -flto", "gcc-12 -O2 -flto"}},
+	// A register that the body needs is restored in a loop of the caller's, with the body's position.
+	{"a register restored by Go", `package main
+
+import "os"
+
+type filter struct {
+	chars     [256]uint8
+	threshold int
+	slots     [][][]byte
+}
+
+func hash(b []byte) uint64 {
+	var h uint64 = 5381
+	for _, c := range b {
+		h = ((h << 5) + h) + uint64(c)
+	}
+	return h
+}
+
+//go:noinline
+func (s *filter) add(b []byte) {
+	l := len(b)
+	m := s.threshold
+	if l < s.threshold {
+		m = l
+	}
+	for i := 0; i < m; i++ {
+		s.chars[b[i]] |= 1 << uint8(i)
+	}
+	h := hash(b) % uint64(len(s.slots))
+	slot := s.slots[h]
+	if slot == nil {
+		slot = [][]byte{}
+	}
+	s.slots[h] = append(slot, b)
+}
+
+func main() {
+	f := &filter{threshold: 3, slots: make([][][]byte, 8)}
+	for _, s := range []string{"alpha", "be", "gamma", "delta", "e"} {
+		f.add([]byte(s))
+	}
+	os.Exit(0)
+}
+`, "main.hash", 5, []string{"go"}},
 	// What a loop's turn loads first is loaded at the end of the turn before.
 	{"load in a latch", `
 #include <cstdio>

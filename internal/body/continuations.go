@@ -40,11 +40,13 @@ func (c *Code) without(i int32, marks []flow.Mark) flow.Runs {
 const maxInvariants = 4
 
 // continues reports whether a piece of a body that begins at an instruction goes on with a run that began at another one of its ways in.
-// Go's compiler copies no code of loops, so that each piece that is behind others does.
+// Go's compiler copies no code of loops, so that each piece that is behind others does, and it moves registers elsewhere with the position of what needs them.
 func (c *Code) continues(i, first int32, in []flow.Way) bool {
 	if c.u.IsGo() {
 		return c.behind(first, in, true) ||
-			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool { return c.states(i, w.Insn) && !c.behind(w.Insn, in, true) })
+			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool {
+				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.behind(w.Insn, in, true)
+			})
 	}
 	return (c.usesOwn(first) || c.resumes(i, first)) && c.behind(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in)) && c.behind(first, in, false)
 }
