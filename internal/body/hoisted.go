@@ -91,9 +91,39 @@ func (u *Unit) StoresEarly(ranges []dw.Range, at uint64) (bool, error) {
 
 // ChoosesBefore reports whether the instruction before a link-time address has chosen between what a register had and another value.
 func (c *Code) ChoosesBefore(register, at uint64) bool {
+	code := c.endsAt(at)
+	return code != nil && c.arch.Chooses(code, register)
+}
+
+// WritesSince returns the registers that instructions write between the last one in some ranges, this one too, and a link-time address to which execution
+// comes from there in straight code; a call among them may write others. There are none if it comes by jumps alone.
+func (c *Code) WritesSince(ranges []dw.Range, at uint64) (w Registers, call bool) {
+	for code := c.endsAt(at); code != nil; code = c.endsAt(at) {
+		n, _ := c.graph.At(at)
+		at -= uint64(len(code))
+		if own := dw.Covers(ranges, at); c.graph.Blocks[c.graph.Block(int32(n))].First == int32(n) && !own {
+			break
+		}
+		in, known := c.arch.Next(code)
+		x, ok := c.arch.Writes(code)
+		if !known || !ok && !in.Call {
+			return ^Registers(0), false
+		}
+		if w, call = w|x.Registers, call || in.Call; dw.Covers(ranges, at) {
+			break
+		}
+	}
+	return w, call
+}
+
+// endsAt returns the instruction that ends at a link-time address, unless it is one that only jumps elsewhere.
+func (c *Code) endsAt(at uint64) []byte {
 	if c.graph == nil {
-		return false
+		return nil
 	}
 	n, ok := c.graph.At(at)
-	return ok && n > 0 && c.graph.Insns[n-1].Addr+uint64(c.graph.Insns[n-1].Size) == at && c.arch.Chooses(c.graph.Bytes(int32(n-1)), register)
+	if !ok || n == 0 || c.graph.Insns[n-1].Addr+uint64(c.graph.Insns[n-1].Size) != at || c.graph.Insns[n-1].Kind == flow.Jump {
+		return nil
+	}
+	return c.graph.Bytes(int32(n - 1))
 }

@@ -159,6 +159,9 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 	if err == nil && r.Code == reasons.None {
 		r = ev.notStored(l, v.Type, x, c)
 	}
+	if err == nil && r.Code == reasons.None && c.Rule == rule.Whole {
+		r, err = ev.ended(l)
+	}
 	if err == nil && r.Code == reasons.None {
 		r, err = ev.overwritten(l)
 	}
