@@ -43,12 +43,12 @@ const maxInvariants = 4
 // Go's compiler copies no code of loops, so that each piece that is behind others does, and it moves registers elsewhere with the position of what needs them.
 func (c *Code) continues(i, first int32, in []flow.Way) bool {
 	if c.u.IsGo() {
-		return c.behind(first, in, true) ||
+		return c.graph.Later(first, in, true) ||
 			!c.states(i, first) && slices.ContainsFunc(in, func(w flow.Way) bool {
-				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.behind(w.Insn, in, true)
+				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.graph.Later(w.Insn, in, true)
 			})
 	}
-	return (c.usesOwn(first) || c.resumes(i, first)) && c.behind(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in)) && c.behind(first, in, false)
+	return (c.usesOwn(first) || c.resumes(i, first)) && c.graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in)) && c.graph.Later(first, in, false)
 }
 
 // comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the
@@ -130,50 +130,6 @@ func (c *Code) onlyComputes(i, first int32) bool {
 	return c.u.GNU() && c.idle(i, first) && c.actsAtAll(i)
 }
 
-// behind reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.
-func (c *Code) behind(first int32, in []flow.Way, each bool) bool {
-	g := c.graph
-	other := func(at int32) bool {
-		return at != first && slices.ContainsFunc(in, func(w flow.Way) bool { return w.Insn == at })
-	}
-	seen := make(map[int32]bool)
-	var work []int32
-	// passes reports whether execution comes from an instruction to the way without another one, or leaves the block for others.
-	passes := func(from, last int32) bool {
-		for at := from; at < last; at++ {
-			if at == first {
-				return true
-			}
-			if other(at) {
-				return false
-			}
-		}
-		for _, to := range g.Blocks[g.Block(last-1)].Succs {
-			if !seen[to] {
-				seen[to] = true
-				work = append(work, to)
-			}
-		}
-		return false
-	}
-	entry, own := g.Entry(), &g.Blocks[g.Block(first)]
-	seen[entry] = true
-	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) {
-		return false
-	}
-	if each && passes(first+1, own.Last) {
-		return false
-	}
-	for len(work) > 0 {
-		b := &g.Blocks[work[0]]
-		work = work[1:]
-		if passes(b.First, b.Last) {
-			return false
-		}
-	}
-	return true
-}
-
 // usesOwn reports whether an instruction, of which the body has no copy, reads a register that, wherever execution comes from, instructions of the same position in
 // the same body have written last.
 func (c *Code) usesOwn(first int32) bool {
@@ -190,7 +146,7 @@ func (c *Code) usesOwn(first int32) bool {
 		return r != nil && c.placeOf(r, n) == place && (once || c.depends(n))
 	}
 	for reg := uint16(0); reads != 0; reg, reads = reg+1, reads>>1 {
-		if reads&1 != 0 && c.writtenBy(first, reg, computed) {
+		if reads&1 != 0 && c.graph.WrittenBy(c.arch, first, reg, slices.Contains(c.u.Image.Arch().Preserved, reg), computed) {
 			return true
 		}
 	}
@@ -253,39 +209,4 @@ func (c *Code) copied(first, last int32) bool {
 		}
 	}
 	return false
-}
-
-// maxBehind bounds how many blocks are looked through.
-const maxBehind = 64
-
-// writtenBy reports whether such instructions alone write a register last, wherever execution comes from to another instruction.
-func (c *Code) writtenBy(from int32, reg uint16, such func(at int32) bool) bool {
-	g := c.graph
-	kept := slices.Contains(c.u.Image.Arch().Preserved, reg)
-	seen := make(map[int32]bool)
-	var before func(block, end int32) bool
-	before = func(block, end int32) bool {
-		for at := end - 1; at >= g.Blocks[block].First; at-- {
-			if g.Insns[at].Kind != flow.Plain {
-				continue // it leads elsewhere, or does nothing
-			}
-			code := g.Bytes(at)
-			if in, ok := c.arch.Next(code); ok && in.Call && kept {
-				continue
-			}
-			w, ok := c.arch.Writes(code)
-			if !ok || w.Registers&(1<<reg) != 0 {
-				return ok && such(at)
-			}
-		}
-		return g.OnlyBehind(block, func(last int32) bool {
-			p := g.Block(last)
-			if seen[p] {
-				return true
-			}
-			seen[p] = true
-			return len(seen) < maxBehind && before(p, last+1)
-		})
-	}
-	return before(g.Block(from), from)
 }

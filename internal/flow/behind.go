@@ -1,0 +1,83 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// Later reports whether execution comes to an instruction only behind one of other ways in: each time, or the first time.
+func (g *Graph) Later(first int32, in []Way, each bool) bool {
+	other := func(at int32) bool {
+		return at != first && slices.ContainsFunc(in, func(w Way) bool { return w.Insn == at })
+	}
+	seen := make(map[int32]bool)
+	var work []int32
+	// passes reports whether execution comes from an instruction to the way without another one, or leaves the block for others.
+	passes := func(from, last int32) bool {
+		for at := from; at < last; at++ {
+			if at == first {
+				return true
+			}
+			if other(at) {
+				return false
+			}
+		}
+		for _, to := range g.Blocks[g.Block(last-1)].Succs {
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+		return false
+	}
+	entry, own := g.Entry(), &g.Blocks[g.Block(first)]
+	seen[entry] = true
+	if passes(g.Blocks[entry].First, g.Blocks[entry].Last) {
+		return false
+	}
+	if each && passes(first+1, own.Last) {
+		return false
+	}
+	for len(work) > 0 {
+		b := &g.Blocks[work[0]]
+		work = work[1:]
+		if passes(b.First, b.Last) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxBehind bounds how many blocks are looked through.
+const maxBehind = 64
+
+// WrittenBy reports whether such instructions alone write a register last, wherever execution comes from to another instruction. kept is set if calls preserve the register.
+func (g *Graph) WrittenBy(a *insn.Arch, from int32, reg uint16, kept bool, such func(at int32) bool) bool {
+	seen := make(map[int32]bool)
+	var before func(block, end int32) bool
+	before = func(block, end int32) bool {
+		for at := end - 1; at >= g.Blocks[block].First; at-- {
+			if g.Insns[at].Kind != Plain {
+				continue // it leads elsewhere, or does nothing
+			}
+			code := g.Bytes(at)
+			if in, ok := a.Next(code); ok && in.Call && kept {
+				continue
+			}
+			w, ok := a.Writes(code)
+			if !ok || w.Registers&(1<<reg) != 0 {
+				return ok && such(at)
+			}
+		}
+		return g.OnlyBehind(block, func(last int32) bool {
+			p := g.Block(last)
+			if seen[p] {
+				return true
+			}
+			seen[p] = true
+			return len(seen) < maxBehind && before(p, last+1)
+		})
+	}
+	return before(g.Block(from), from)
+}
