@@ -14,8 +14,17 @@ type placed struct {
 	line int
 }
 
+// plainRow is added to the line of a row that begins no statement.
+const plainRow = 1000
+
 // inlinedImage has a function with code, from LLVM, and an instance of inner in it, in ranges.
 func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image {
+	t.Helper()
+	return imageBy(t, "clang version 14.0.6", code, rows, in)
+}
+
+// imageBy is inlinedImage by any compiler. All of an instance can be one of leaf that is inlined into it.
+func imageBy(t *testing.T, producer, code string, rows []placed, in []uint64, kids ...*dwarftest.DIE) *Image {
 	t.Helper()
 	const base = uint64(dwarftest.TextAddr)
 	text := dwarftest.Text()
@@ -26,20 +35,25 @@ func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image
 	}}
 	instance := &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{
 		at(dw.AttrAbstractOrigin, dw.FormRef4, abstract), at(dw.AttrRanges, dw.FormSecOffset, 0), at(dw.AttrCallFile, dw.FormData1, 1), at(dw.AttrCallLine, dw.FormData1, 24),
-	}}
+	}, Kids: kids}
 	outer := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
 		at(dw.AttrName, dw.FormString, "outer"), at(dw.AttrDeclFile, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, 19),
 		at(dw.AttrLowpc, dw.FormAddr, base), at(dw.AttrHighpc, dw.FormData1, size),
 	}, Kids: []*dwarftest.DIE{instance}}
 	root := dwarftest.Root(abstract, outer)
-	root.Attrs = append(root.Attrs, at(dw.AttrProducer, dw.FormString, "clang version 14.0.6"), at(dw.AttrStmtList, dw.FormSecOffset, 0))
+	root.Kids = append(root.Kids, abstractsOf(kids)...)
+	root.Attrs = append(root.Attrs, at(dw.AttrProducer, dw.FormString, producer), at(dw.AttrStmtList, dw.FormSecOffset, 0))
 	var ranges []byte
 	for _, v := range append(in, 0, 0) {
 		ranges = append(ranges, dwarftest.LE64(v)...)
 	}
 	program := dwarftest.Cat(0, 9, 2, dwarftest.LE64(base)) // DW_LNE_set_address
-	last := placed{0, 1}
+	last, plain := placed{0, 1}, false
 	for _, r := range rows {
+		if r.line > plainRow != plain {
+			program, plain = append(program, 6), !plain // DW_LNS_negate_stmt
+		}
+		r.line %= plainRow
 		program = append(program, dwarftest.Cat(2, dwarftest.ULEB(r.addr-last.addr), 3, dwarftest.SLEB(int64(r.line-last.line)), 1)...) // DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_copy
 		last = r
 	}
@@ -52,6 +66,14 @@ func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image
 		t.Fatal(err)
 	}
 	return img
+}
+
+// abstractsOf returns what inlined instances are of.
+func abstractsOf(instances []*dwarftest.DIE) (out []*dwarftest.DIE) {
+	for _, i := range instances {
+		out = append(out, i.Attrs[0].V.(*dwarftest.DIE))
+	}
+	return out
 }
 
 // TestAhead: instructions of a body that clang has moved ahead of it, which do nothing that can be seen, begin no run.

@@ -17,7 +17,22 @@ func (c *Code) bare(i int32) bool {
 }
 
 // lost reports whether link-time optimization has left a body without any marker: then only the positions of its instructions say where its runs begin.
-func (c *Code) lost(i int32) bool { return !c.u.Whole() && c.unmarked(i) }
+// A body that has no instructions but those of what is inlined into it is as that is.
+func (c *Code) lost(i int32) bool {
+	b := &c.bodies[i]
+	if c.u.Whole() || c.unmarked(i) || b.viewed || slices.Contains(c.owner, i) || slices.ContainsFunc(c.statementRows, func(r statement) bool { return r.own == i }) {
+		return !c.u.Whole() && c.unmarked(i)
+	}
+	some := false
+	for k := i + 1; k < b.end; k++ {
+		if slices.Contains(c.owner, k) {
+			if some = c.unmarked(k); !some {
+				break
+			}
+		}
+	}
+	return some
+}
 
 // converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
 // the entry's too, and has an instruction choose between what the body's instructions compute and another value.

@@ -82,7 +82,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		runs = c.solve(int32(i), kin)
 		for k := range runs.In {
 			// Where the function has markers and the body has none, several ways are guesses.
-			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) || len(runs.In) > 1 && (marked || c.onlyComputes(int32(i), w.Insn)) {
+			if w := &runs.In[k]; c.restMerged(int32(i), w.Insn) || c.guessed(int32(i), w) || len(runs.In) > 1 && (marked || c.onlyComputes(int32(i), w.Insn)) {
 				w.Again, w.Before = true, nil
 			}
 		}
