@@ -78,6 +78,8 @@ func abstractsOf(instances []*dwarftest.DIE) (out []*dwarftest.DIE) {
 
 // TestAhead: instructions of a body that clang has moved ahead of it, which do nothing that can be seen, begin no run.
 func TestAhead(t *testing.T) {
+	// xor %ecx,%ecx; 2: xorps %xmm0,%xmm0; movaps %xmm0,-24(%rsp); 10: test $1,%cl; jne 22; 15: xorps %xmm0,%xmm0; 18: movups %xmm0,(%rax); 21: nop; inc %ecx; cmp $5,%ecx; jl 10; ret
+	const again = "31c9" + "0f57c0" + "0f294424e8" + "f6c101" + "7507" + "0f57c0" + "0f1100" + "90" + "ffc1" + "83f905" + "7ced" + "c3"
 	for _, tt := range []struct {
 		name, code string
 		rows       []placed
@@ -113,6 +115,20 @@ func TestAhead(t *testing.T) {
 			[]placed{{0, 20}, {2, 21}, {5, 2}, {7, 22}, {13, 2}, {17, 3}, {23, 24}, {28, 25}},
 			[]uint64{5, 7, 13, 23},
 			[]uint64{5, 13},
+		},
+		{
+			"a constant that is made again for the caller",
+			again,
+			[]placed{{0, 20}, {2, 2}, {10, 21}, {15, 2}, {18, 22}, {21, 23}},
+			[]uint64{2, 10, 15, 18},
+			[]uint64{2},
+		},
+		{
+			"a constant that is made again, and stored, by another run",
+			again,
+			[]placed{{0, 20}, {2, 2}, {10, 21}, {15, 2}, {21, 23}},
+			[]uint64{2, 10, 15, 21},
+			[]uint64{2, 15},
 		},
 		{
 			"runs of a loop behind which their stores are",

@@ -48,7 +48,7 @@ func (c *Code) continues(i, first int32, in []flow.Way) bool {
 				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.graph.Later(w.Insn, in, true)
 			})
 	}
-	return (c.usesOwn(first) || c.resumes(i, first)) && c.graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in)) && c.graph.Later(first, in, false)
+	return (c.usesOwn(first) || c.resumes(i, first)) && c.graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.graph.Later(first, in, false)
 }
 
 // comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the

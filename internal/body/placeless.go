@@ -1,6 +1,10 @@
 package body
 
-import "github.com/bpfprologue/bpfprologue/internal/flow"
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
 
 // GCC writes a row of the line table where the place changes, in the order of addresses, and gives instructions that have none, as many that it makes itself, the place of
 // those before them. Where execution comes to a block by a jump, what stands before it is something else that ran: the place says nothing until it changes.
@@ -33,5 +37,26 @@ func (c *Code) guessed(i int32, w *flow.Way) bool {
 	}
 	return !g.OnlyBehind(n, func(last int32) bool {
 		return last+1 == g.Blocks[n].First || !c.bodies[i].has(c.owner[last])
+	})
+}
+
+// remade reports whether a piece of a body that begins at an instruction is only a constant with which runs begin elsewhere, and go on in the same block to what they store:
+// LLVM makes a constant again where it is needed, for another body too, with the place of the first. A run would go on there too.
+func (c *Code) remade(i, first int32, in []flow.Way) bool {
+	made, ok := c.stepAt(first)
+	if !ok || c.u.GNU() || !c.idle(i, first) || c.global(first) != 0 || c.depends(first) || c.pieceEnd(first) > first+1 {
+		return false
+	}
+	stores := func(from int32) bool {
+		for at := from + 1; at < c.pieceEnd(from); at++ {
+			if w, ok := c.arch.Writes(c.graph.Bytes(at)); ok && w.Memory {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(in, func(w flow.Way) bool {
+		s, ok := c.stepAt(w.Insn)
+		return ok && w.Insn != first && s == made && stores(w.Insn)
 	})
 }
