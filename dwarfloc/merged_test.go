@@ -365,3 +365,98 @@ int main(int argc, char **argv)
 		}
 	}
 }
+
+// TestHoistedLoad: GCC loads what all cases test before the switch, with the place that it has in one of them, whose rest it has merged with that of another.
+func TestHoistedLoad(t *testing.T) {
+	const source = `
+struct lfo { int type, rate, depth, phase; };
+extern int rand(void);
+extern const int sine[64];
+static int mod(struct lfo *l)
+{
+	int val;
+	if (l->rate == 0)
+		return 0;
+	switch (l->type) {
+	case 0:
+		val = sine[l->phase];
+		break;
+	case 1:
+		val = 255 - (l->phase << 3);
+		break;
+	case 2:
+		val = l->phase < 32 ? 255 : -255;
+		break;
+	case 3:
+		val = (rand() & 0x1ff) - 256;
+		break;
+	case 669:
+		val = l->phase & 1;
+		break;
+	default:
+		return 0;
+	}
+	return val * l->depth;
+}
+static int square(struct lfo *l)
+{
+	if (l->rate == 0) {
+		return 0;
+	}
+	if (l->type == 2) {
+		int val = l->phase < 32 ? 255 : 0;
+		return val * l->depth;
+	}
+	return mod(l);
+}
+static int ramp(struct lfo *l)
+{
+	if (l->rate == 0)
+		return 0;
+	if (l->type == 1) {
+		int phase = (l->phase + 32) % 64;
+		int val = (phase << 3) - 255;
+		return val * l->depth;
+	}
+	return mod(l);
+}
+static int it(struct lfo *l)
+{
+	if (l->rate == 0)
+		return 0;
+	return square(l);
+}
+int get(int *kind, struct lfo *l, int vibrato)
+{
+	switch (kind[7]) {
+	case 2:
+		return square(l);
+	case 1:
+		if (vibrato) {
+			return ramp(l);
+		} else {
+			return mod(l);
+		}
+	case 3:
+		return it(l);
+	default:
+		return mod(l);
+	}
+}
+const int sine[64] = {1, 2};
+int main(int n, char **v) { struct lfo l = {n, n, n, n}; int k[8] = {0}; return get(k, &l, n); }
+`
+	found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O3"), "square")
+	some := false
+	for i, s := range found {
+		if s.Symbol != "get" || len(s.Callers) > 1 {
+			continue
+		}
+		if some = true; len(ways[i].In) != 1 || !ways[i].In[0].Again {
+			t.Errorf("%v: %+v", s, ways[i])
+		}
+	}
+	if !some {
+		t.Errorf("square is not inlined in get: %v", found)
+	}
+}

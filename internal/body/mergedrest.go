@@ -32,7 +32,7 @@ func (c *Code) restMerged(i, first int32) bool {
 			return false
 		}
 	}
-	return c.feedsMerged(i, first, b.Last, 0, maxApart) && c.mostAct(c.u.Recs[c.bodies[i].rec].Root)
+	return c.feedsMerged(i, first, b.Last, 0, maxApart) && c.mostAct(c.bodies[i].rec)
 }
 
 // feedsMerged reports whether code without position uses what a body computes from one instruction to another, or what is made has of that, and does
@@ -73,19 +73,19 @@ func (c *Code) feedsMerged(i, from, to int32, made uint64, left int) bool {
 const maxActing = 64
 
 // leftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
-// statement, and nothing that can be seen, which most bodies of the function do. GCC has merged the rest with that of another call.
+// statement, and nothing that can be seen and no test, of which most other bodies of the function have some. GCC has merged the rest with that of another call.
 func (c *Code) leftOver(i int32) bool {
 	b := &c.bodies[i]
 	return b.parent >= 0 && !b.marked && !slices.ContainsFunc(c.statementRows, func(r statement) bool { return b.has(r.own) }) &&
-		!c.hasSuch(i, c.acts) && c.mostAct(c.u.Recs[b.rec].Root)
+		!c.hasSuch(i, func(n int32) bool { return c.graph.Insns[n].Kind == flow.Branch || c.acts(n) }) && c.mostAct(b.rec)
 }
 
-// mostAct reports whether instructions of most bodies of a function, by the record that has its name, do what can be seen.
-func (c *Code) mostAct(root int32) bool {
-	looked, acting := 0, 0
+// mostAct reports whether instructions of most other bodies of a record's function do what can be seen, or branch.
+func (c *Code) mostAct(rec int32) bool {
+	looked, acting, root := 0, 0, c.u.Recs[rec].Root
 	for k := 0; root >= 0 && k < len(c.u.Recs) && looked < maxActing; k++ {
 		r := &c.u.Recs[k]
-		if r.Root != root || r.Flags&index.HasPC == 0 {
+		if r.Root != root || int32(k) == rec || r.Flags&index.HasPC == 0 {
 			continue
 		}
 		e, err := c.u.Entry(c.u.Off + uint64(r.Off))
@@ -108,7 +108,7 @@ func (c *Code) mostAct(root int32) bool {
 func (c *Code) actsIn(r dw.Range) (acts bool) {
 	_, _ = c.u.Image.each(r, func(_ uint64, in insn.Insn, code []byte) bool {
 		w, ok := c.arch.Writes(code)
-		acts = in.Call || ok && w.Memory && !c.arch.Spills(code)
+		acts = in.Call || in.Branches && in.Onward || ok && w.Memory && !c.arch.Spills(code)
 		return !acts
 	})
 	return acts
