@@ -5,6 +5,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/noreturn"
 )
 
 // Alone follows a function of which nothing is known but where its code is, in parts, the first of which it begins with, and the symbols of
@@ -27,8 +28,8 @@ func Alone(f *image.File, parts []dw.Range) *Code {
 		if sym == nil || sym.Addr != addr+uint64(in.Target) {
 			return false, true
 		}
-		check, is := neverReturn[sym.Name]
-		return is || goPanics(sym.Name), !check
+		check, is := noreturn.Functions[sym.Name]
+		return is || noreturn.Go(sym.Name), !check
 	}
 	c := &Code{arch: arch, ranges: apart(parts), graph: new(flow.Graph).Follow(x)}
 	c.Why = c.graph.Why

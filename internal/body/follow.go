@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
+	"github.com/bpfprologue/bpfprologue/internal/noreturn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
@@ -247,7 +248,7 @@ func (c *Code) rules(f *flow.Function) error {
 		}
 		if in.Target != 0 && c.u.IsGo() {
 			sym := c.u.Image.SymbolAt(addr+uint64(in.Target), "")
-			return sym != nil && goPanics(sym.Name), true
+			return sym != nil && noreturn.Go(sym.Name), true
 		}
 		return calls[addr+uint64(in.Size)].ends, true
 	}

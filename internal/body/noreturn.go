@@ -1,7 +1,6 @@
 package body
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -10,33 +9,7 @@ import (
 
 // Nothing follows a call of a function that does not return: the instruction after it belongs
 // to something else. The debug information says it of functions that are declared so
-// (DW_AT_noreturn, DWARF 5 section 3.3.1). Compilers declare nothing for their own calls.
-
-// neverReturn are functions that compilers call by themselves, and whether that is a check: it
-// fails only when something is wrong.
-var neverReturn = map[string]bool{
-	"__stack_chk_fail": true, "__stack_chk_fail_local": true, // GCC's and LLVM's -fstack-protector
-	"__ubsan_handle_builtin_unreachable": true, "__ubsan_handle_missing_return": true, // compiler-rt, lib/ubsan
-	"__fortify_fail": true, "__chk_fail": true, // glibc, debug/
-	"_Unwind_Resume": false, "_Unwind_Resume_or_Rethrow": false, // Itanium C++ ABI: Exception Handling, 1.5.2
-	"__cxa_throw": false, "__cxa_rethrow": false, "__cxa_bad_cast": false, // the same, 2.4
-	"__cxa_bad_typeid": false, "__cxa_throw_bad_array_new_length": false,
-	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
-}
-
-// goPanics reports whether a function of Go's runtime does not return: the failures of checks that
-// the compiler inserts, and panics (cmd/compile/internal/typecheck/builtin.go).
-func goPanics(name string) bool {
-	own, is := strings.CutPrefix(name, "runtime.")
-	if !is {
-		return false
-	}
-	switch own {
-	case "gopanic", "goexit", "throw", "fatal", "block":
-		return true
-	}
-	return strings.HasPrefix(own, "panic") || strings.HasPrefix(own, "goPanic")
-}
+// (DW_AT_noreturn, DWARF 5 section 3.3.1). Compilers declare nothing for their own calls: see package noreturn.
 
 // noReturns is what is known of functions that do not return.
 type noReturns struct {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
+	"github.com/bpfprologue/bpfprologue/internal/noreturn"
 )
 
 // patches are what an image's symbols say about its code, once it is needed: one look at all
@@ -13,7 +14,7 @@ import (
 type patches struct {
 	once   sync.Once
 	tables func() (*ktable.Tables, error) // reads them once: a question whose bodies are known needs none
-	// stops are functions of neverReturn, by address, and whether they are checks.
+	// stops are functions of package noreturn, by address, and whether they are checks.
 	kernel bool
 	stops  map[uint64]bool
 	// returns is where code jumps instead of returning, or 0.
@@ -29,14 +30,14 @@ func (img *Image) patched() (*patches, error) {
 
 func (p *patches) read(img *Image) error {
 	const begin = "_stext" // of a kernel's code, on all architectures
-	marks, err := ktable.Find(img.File, append(slices.Collect(maps.Keys(neverReturn)), begin)...)
+	marks, err := ktable.Find(img.File, append(slices.Collect(maps.Keys(noreturn.Functions)), begin)...)
 	if err != nil {
 		return err
 	}
 	_, p.kernel = marks.Address(begin)
 	p.returns = marks.ReturnThunk()
 	p.stops = make(map[uint64]bool)
-	for name, check := range neverReturn {
+	for name, check := range noreturn.Functions {
 		if addr, ok := marks.Address(name); ok {
 			p.stops[addr] = check
 		}
