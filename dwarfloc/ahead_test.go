@@ -17,13 +17,13 @@ type placed struct {
 // plainRow is added to the line of a row that begins no statement.
 const plainRow = 1000
 
-// inlinedImage has a function with code, from LLVM, and an instance of inner in it, in ranges.
-func inlinedImage(t *testing.T, code string, rows []placed, in ...uint64) *Image {
+// inlinedImage has a function with code, from a compiler, and an instance of inner in it, in ranges.
+func inlinedImage(t *testing.T, producer, code string, rows []placed, in ...uint64) *Image {
 	t.Helper()
-	return imageBy(t, "clang version 14.0.6", code, rows, in)
+	return imageBy(t, producer, code, rows, in)
 }
 
-// imageBy is inlinedImage by any compiler. All of an instance can be one of leaf that is inlined into it.
+// imageBy is inlinedImage. All of an instance can be one of leaf that is inlined into it.
 func imageBy(t *testing.T, producer, code string, rows []placed, in []uint64, kids ...*dwarftest.DIE) *Image {
 	t.Helper()
 	const base = uint64(dwarftest.TextAddr)
@@ -138,7 +138,7 @@ func TestAhead(t *testing.T) {
 			[]uint64{5},
 		},
 	} {
-		img := inlinedImage(t, tt.code, tt.rows, tt.in...)
+		img := inlinedImage(t, "clang version 14.0.6", tt.code, tt.rows, tt.in...)
 		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
 		if err != nil || ways[0].Unknown != "" {
 			t.Fatalf("%s: %+v, %v", tt.name, ways, err)
@@ -152,5 +152,27 @@ func TestAhead(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: ways in at %d, want %d", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestReloads: GCC gives what it loads again and stores in a slot of the frame, by the frame pointer too, the position of an instruction of the body. That may be
+// no run.
+func TestReloads(t *testing.T) {
+	const code = "55" + "4889e5" + "4883ec40" + "85f6" + "7408" + // push %rbp; mov %rsp,%rbp; sub $64,%rsp; test %esi,%esi; je 20
+		"ff07" + "8b4df8" + "c9" + "c3" + "90" + // 12: incl (%rdi); 14: mov -8(%rbp),%ecx; leave; ret; nop
+		"85d2" + "7506" + "8b45f8" + "8945f0" + "ebee" // 20: test %edx,%edx; jne 30; 24: mov -8(%rbp),%eax; mov %eax,-16(%rbp); 30: jmp 14
+	img := inlinedImage(t, "GNU C17 12.2.0 -O2", code, []placed{{0, 20}, {12, 2}, {14, 21}, {20, 22}, {24, 3}, {30, 23}}, 12, 14, 24, 30)
+	ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for _, w := range ways[0].In {
+		if at := w.Probe - dwarftest.TextAddr; w.Again == (at == 24) {
+			got = append(got, at)
+		}
+	}
+	if !slices.Equal(got, []uint64{12, 24}) {
+		t.Errorf("ways in: %+v", ways[0].In)
 	}
 }

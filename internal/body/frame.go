@@ -335,3 +335,9 @@ func (c *Code) distanceAt(site int32, register uint64) distance {
 	}
 	return s.distance(s.t.Regs[register])
 }
+
+// inFrame reports whether an instruction accesses memory at an offset from the frame pointer, where that is an address in the frame.
+func (c *Code) inFrame(n int32) bool {
+	m, _, ok := c.arch.Operand(c.graph.Bytes(n))
+	return ok && m.Base == c.arch.Slots.Frame && c.distanceAt(n, m.Base).known
+}

@@ -14,7 +14,7 @@ func (c *Code) acts(at int32) bool {
 		return true
 	}
 	w, ok := c.arch.Writes(code)
-	return !ok || w.Memory && !c.arch.Spills(code)
+	return !ok || w.Memory && !c.arch.Spills(code) && !c.inFrame(at)
 }
 
 // shape returns what instructions that do the same have in common.
