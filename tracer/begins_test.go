@@ -119,6 +119,59 @@ static inline __attribute__((always_inline)) int step(int n, int m)
 __attribute__((noinline)) int all(int n) { int t = 0; for (int i = 0; i < n; i++) t += i > 3 ? step(i, 4) : step(4, i); return t; }
 int main(void) { int t = all(10); printf("%d runs 10\n", t & 0); return 0; }
 `
+	// GCC makes two loops of one, and leaves the statements of both in both.
+	const distributed = `
+#include <stdio.h>
+struct v { double x, y; };
+struct plane { struct v at, n; };
+struct turn { double a, b, c, d, x, y; };
+static inline struct v moved(struct turn t, struct v p) { return (struct v){t.a * p.x + t.c * p.y + t.x, t.b * p.x + t.d * p.y + t.y}; }
+static inline struct v turned(struct turn t, struct v p) { return (struct v){t.a * p.x + t.c * p.y, t.b * p.x + t.d * p.y}; }
+static inline double low(double a, double b) { return a < b ? a : b; }
+__attribute__((noinline)) double all(struct plane *to, int count, struct turn t)
+{
+	struct plane *from = to + count;
+	double l = 1e9, b = 1e9;
+	for (int i = 0; i < count; i++) {
+		struct v p = moved(t, from[i].at), n = turned(t, from[i].n);
+		to[i].at = p;
+		to[i].n = n;
+		l = low(l, p.x);
+		b = low(b, p.y);
+	}
+	return l + b;
+}
+int main(void)
+{
+	struct plane p[14];
+	for (int i = 0; i < 14; i++) p[i] = (struct plane){{i, i + 1}, {i, -i}};
+	double d = all(p, 7, (struct turn){1, 2, 3, 4, 5, 6});
+	printf("%d runs 7\n", d == 0);
+	return 0;
+}
+`
+	// GCC computes both parts of a sum at one position, with what else it needs between them, and markers of statements are not written.
+	const parts = `
+#include <stdio.h>
+struct v { double x, y; };
+struct body { struct v at, by; double m, w, i; };
+static inline struct v made(double x, double y) { struct v v = {x, y}; return v; }
+static inline __attribute__((always_inline)) struct v add(struct v a, struct v b) { return made(a.x + b.x, a.y + b.y); }
+static inline __attribute__((always_inline)) struct v scaled(struct v a, double by) { return made(a.x * by, a.y * by); }
+static inline __attribute__((always_inline)) double cross(struct v a, struct v b) { return a.x * b.y - a.y * b.x; }
+__attribute__((noinline)) void push(struct body *b, struct v j, struct v r)
+{
+	b->at = add(b->at, scaled(j, b->m));
+	b->w += b->i * cross(r, j);
+}
+int main(void)
+{
+	struct body b = {{1, 2}, {3, 4}, 5, 6, 7};
+	for (int i = 0; i < 5; i++) push(&b, b.by, b.at);
+	printf("%d runs 5\n", b.w == 0);
+	return 0;
+}
+`
 	gcc, clang := []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os", "gcc-12 -O2 -gno-variable-location-views"}, []string{"clang-14 -O2", "clang-16 -O2", "clang-19 -O2"}
 	for _, c := range []struct {
 		name, source, function string
@@ -129,6 +182,9 @@ int main(void) { int t = all(10); printf("%d runs 10\n", t & 0); return 0; }
 		{"equal ends around a body", equal, "number", gcc},
 		{"a part", split, "index_of", gcc},
 		{"before a test", converted, "step", gcc},
+		{"code in the first of two loops", distributed, "turned", []string{"gcc-12 -O3"}},
+		{"code in the second of two loops", distributed, "moved", []string{"gcc-12 -O3"}},
+		{"parts of a sum", parts, "add", []string{"gcc-12 -O2 -fno-tree-vectorize -gno-statement-frontiers", "gcc-12 -Os -gno-statement-frontiers"}},
 		{"out of a loop", invariant, "step", clang},
 		{"turns of an unrolled loop", turns, "codes", clang},
 	} {

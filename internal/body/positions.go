@@ -103,10 +103,10 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
 				// compiler unrolls none. Where nothing of the caller's is between two copies, and the body has nothing further behind them,
-				// it may be either.
+				// it may be either; and where GCC may have put what is between two parts of one sum there.
 				gone, kind := at, flow.MarkPerhaps
 				switch {
-				case pending >= 0:
+				case pending >= 0 && (!c.u.GNU() || c.actsFrom(i, begun, at)):
 					gone, kind = int32(pending), flow.MarkEnter
 				case !copies.known:
 					copies.known, copies.turns = true, c.goesOnBehind(i, int32(n), begun, at)

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -132,11 +133,43 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	for k := range runs.In {
 		w := &runs.In[k]
 		w.Again = w.Again || c.taken(i, w)
-		if c.inTail(i, w, runs.In) || c.leftOver(i) || len(runs.In) > 1 && c.lowest(i, w) {
+		if c.inTail(i, w, runs.In) || c.leftOver(i) || len(runs.In) > 1 && (c.lowest(i, w) || c.solver.Distributed(runs.In, k, c.distributed)) {
 			w.Again, w.Before = true, nil
 		}
 	}
 	return runs
+}
+
+// distributed reports whether some blocks have the statements of others, few instructions at the places of theirs, and none that does there what can be seen: they may be parts
+// of one loop, and are no copies.
+func (c *Code) distributed(blocks, others []int32) bool {
+	places := func(blocks []int32) (stated, done map[rowPlace]bool) {
+		stated, done = make(map[rowPlace]bool), make(map[rowPlace]bool)
+		for k := range c.statementRows {
+			if r := &c.statementRows[k]; slices.Contains(blocks, r.block) {
+				stated[r.place] = true
+			}
+		}
+		for _, n := range blocks {
+			for at := c.graph.Blocks[n].First; at < c.graph.Blocks[n].Last; at++ {
+				if r := c.rowAt(at); r != nil && c.graph.Insns[at].Kind == flow.Plain {
+					p := c.placeOf(r, at)
+					done[p] = done[p] || c.acts(at)
+				}
+			}
+		}
+		return stated, done
+	}
+	stated, done := places(blocks)
+	further, too := places(others)
+	maps.DeleteFunc(further, func(p rowPlace, _ bool) bool { return stated[p] })
+	shared, acts := 0, false
+	for p, does := range too {
+		if did, has := done[p]; has {
+			shared, acts = shared+1, acts || did && does
+		}
+	}
+	return len(further) == 0 && !acts && 2*shared <= min(len(done), len(too))
 }
 
 // lowest reports whether a way into a body is only where the lowest piece of its code is: GCC says where a body is entered as long as anything there is
