@@ -8,14 +8,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
 
-// placed is where a row of the line table begins.
+// placed is where a row of the line table begins. A line below 0 is that of a row that begins no statement.
 type placed struct {
 	addr uint64
 	line int
 }
-
-// plainRow is added to the line of a row that begins no statement.
-const plainRow = 1000
 
 // inlinedImage has a function with code, from a compiler, and an instance of inner in it, in ranges.
 func inlinedImage(t *testing.T, producer, code string, rows []placed, in ...uint64) *Image {
@@ -48,12 +45,12 @@ func imageBy(t *testing.T, producer, code string, rows []placed, in []uint64, ki
 		ranges = append(ranges, dwarftest.LE64(v)...)
 	}
 	program := dwarftest.Cat(0, 9, 2, dwarftest.LE64(base)) // DW_LNE_set_address
-	last, plain := placed{0, 1}, false
+	last, stmt := placed{0, 1}, true
 	for _, r := range rows {
-		if r.line > plainRow != plain {
-			program, plain = append(program, 6), !plain // DW_LNS_negate_stmt
+		if stmt != (r.line > 0) {
+			program, stmt = append(program, 6), !stmt // DW_LNS_negate_stmt
 		}
-		r.line %= plainRow
+		r.line = max(r.line, -r.line)
 		program = append(program, dwarftest.Cat(2, dwarftest.ULEB(r.addr-last.addr), 3, dwarftest.SLEB(int64(r.line-last.line)), 1)...) // DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_copy
 		last = r
 	}
@@ -174,5 +171,23 @@ func TestReloads(t *testing.T) {
 	}
 	if !slices.Equal(got, []uint64{12, 24}) {
 		t.Errorf("ways in: %+v", ways[0].In)
+	}
+}
+
+// TestChoices: GCC has computed what a body does ahead of the choice between that and another value, which was a branch. Without markers of statements it is not known
+// whether a run comes before the choice.
+func TestChoices(t *testing.T) {
+	for _, tt := range []struct {
+		name, code string
+		again      bool
+	}{
+		{"a choice", "01f6" + "89f0" + "83f001" + "85d2" + "0f4ef0" + "8937" + "c3", true}, // add %esi,%esi; 2: mov %esi,%eax; xor $1,%eax; test %edx,%edx; 9: cmovle %eax,%esi; mov %esi,(%rdi); ret
+		{"a sum", "01f6" + "89f0" + "83f001" + "85d2" + "01c690" + "8937" + "c3", false},   // 9: add %eax,%esi
+	} {
+		img := inlinedImage(t, "GNU GIMPLE 12.2.0 -O2 -flto", tt.code, []placed{{0, 20}, {0, -20}, {2, -3}, {7, 21}, {7, -21}, {12, 22}}, 2, 7)
+		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
+		if err != nil || len(ways[0].In) != 1 || ways[0].In[0].Again != tt.again {
+			t.Errorf("%s: %+v, %v", tt.name, ways, err)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 // TestBorrowedPlaces: GCC gives an instruction that has no place that of the one before it in the code. Where execution only jumps there, that says neither that a run of a
 // body begins there, nor that one has ended. And a body that has no instructions but those of what is inlined into it has lost its markers where those have.
 func TestBorrowedPlaces(t *testing.T) {
-	const plain = plainRow
 	at := dwarftest.At
 	leaf := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
 		at(dw.AttrName, dw.FormString, "leaf"), at(dw.AttrInline, dw.FormData1, 1), at(dw.AttrDeclFile, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, 11),
@@ -32,7 +31,7 @@ func TestBorrowedPlaces(t *testing.T) {
 		{
 			"a load of the body's, with the place of what is before the loop",
 			loop,
-			[]placed{{0, 20}, {2, 21}, {9, plain + 21}, {11, 2}, {16, 3}, {26, 22}},
+			[]placed{{0, 20}, {2, 21}, {9, -21}, {11, 2}, {16, 3}, {26, 22}},
 			[]uint64{11, 26}, nil, []uint64{11}, []bool{true},
 		},
 		{
@@ -45,14 +44,14 @@ func TestBorrowedPlaces(t *testing.T) {
 			"a return behind the end of the body",
 			// test %rdi,%rdi; je 21; mov 8(%rdi),%eax; 8: inner: incl (%rdi); test $1,%al; jne 17; 14: incl (%rsi); ret; 17: inner: incl (%rdi); jmp 14; 21: ret
 			"4885ff" + "7410" + "8b4708" + "ff07" + "a801" + "7503" + "ff06" + "c3" + "ff07" + "ebf9" + "c3",
-			[]placed{{0, 20}, {5, 21}, {8, 2}, {14, 22}, {16, 23}, {17, 3}, {21, plain + 3}},
+			[]placed{{0, 20}, {5, 21}, {8, 2}, {14, 22}, {16, 23}, {17, 3}, {21, -3}},
 			[]uint64{8, 14, 17, 22}, nil, []uint64{8, 21}, []bool{false, true},
 		},
 		{
 			"a body that is another one's, without markers",
 			// xor %ecx,%ecx; cmp $15,%esi; ja 14; mov %esi,(%rdx); 9: leaf: mov 8(%rdi),%eax; 12: jmp 20; 14: leaf: mov 8(%rdi),%eax; incl (%rdi); 19: nop; 20: cmp %eax,%ecx; ret
 			"31c9" + "83fe0f" + "7707" + "8932" + "8b4708" + "eb06" + "8b4708" + "ff07" + "90" + "39c1" + "c3",
-			[]placed{{0, 20}, {2, plain + 21}, {7, plain + 22}, {9, plain + 12}, {12, plain + 23}, {14, plain + 12}, {17, plain + 13}, {19, plain + 24}},
+			[]placed{{0, 20}, {2, -21}, {7, -22}, {9, -12}, {12, -23}, {14, -12}, {17, -13}, {19, -24}},
 			[]uint64{9, 12, 14, 19}, []*dwarftest.DIE{all}, []uint64{9, 14}, []bool{true, true},
 		},
 	} {

@@ -35,10 +35,11 @@ func (c *Code) lost(i int32) bool {
 }
 
 // converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
-// the entry's too, and has an instruction choose between what the body's instructions compute and another value.
+// the entry's too, and has an instruction choose between what the body's instructions compute and another value. Of a body that link-time optimization has left without
+// markers the choice may also be one behind a run.
 func (c *Code) converted(i int32, w *flow.Way) bool {
 	b := &c.bodies[i]
-	if !c.u.Whole() || !c.u.Views() || !c.unmarked(i) && !c.unmarkedPart(i) {
+	if c.u.Whole() && !c.u.Views() || !c.unmarked(i) && !c.unmarkedPart(i) {
 		return false
 	}
 	var computed insn.Registers
