@@ -3,44 +3,21 @@ package body
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/producer"
 )
 
-// compiler is what DW_AT_producer says about a unit. GCC records its options there; clang and
-// rustc do not.
+// compiler is what a unit says of its compiler.
 type compiler struct {
-	gnu                bool
-	optimized          bool // GCC optimized; false can also mean unknown
-	unoptimized        bool // GCC did not
-	assignmentsTracked bool
-	views, entryViews  bool // the unit's abbreviations have location views; those of inlined bodies
-	together           bool // all functions of the unit were compiled with the same options, and none was written and read again
-}
-
-func compilerOf(producer string) compiler {
-	c := compiler{gnu: strings.HasPrefix(producer, "GNU ")}
-	c.assignmentsTracked = !strings.Contains(producer, "-fno-var-tracking-assignments")
-	if !c.gnu {
-		return c
-	}
-	c.together = !strings.HasPrefix(producer, "GNU GIMPLE ") && !strings.Contains(producer, "-gno-statement-frontiers")
-	level := ""
-	for f := range strings.FieldsSeq(producer) {
-		if strings.HasPrefix(f, "-O") {
-			level = f
-		}
-	}
-	c.optimized = level != "" && level != "-O0"
-	c.unoptimized = !c.optimized && strings.Contains(producer, " -m")
-	return c
+	producer.Compiler
+	views, entryViews bool // the unit's abbreviations have location views; those of inlined bodies
 }
 
 func (u *Unit) compiler() *compiler {
 	u.compilerOnce.Do(func() {
-		u.compiled = compilerOf(u.Producer())
+		u.compiled.Compiler = producer.Of(u.Producer())
 		u.compiled.entryViews = u.Writes(dw.AttrGNUEntryView)
 		u.compiled.views = u.compiled.entryViews || u.Writes(dw.AttrGNULocviews)
 	})
@@ -48,25 +25,25 @@ func (u *Unit) compiler() *compiler {
 }
 
 // Optimized reports whether the unit is known to be optimized.
-func (u *Unit) Optimized() bool { return u.compiler().optimized }
+func (u *Unit) Optimized() bool { return u.compiler().Optimized }
 
 // Unoptimized reports whether the unit is known not to be.
-func (u *Unit) Unoptimized() bool { return u.compiler().unoptimized }
+func (u *Unit) Unoptimized() bool { return u.compiler().Unoptimized }
 
 // RowsOfCalls reports whether the line table has a row for each call, even of an
 // inlined function, as GCC's has.
 func (u *Unit) RowsOfCalls() bool { return u.GNU() }
 
 // GNU reports whether GCC compiled the unit.
-func (u *Unit) GNU() bool { return u.compiler().gnu }
+func (u *Unit) GNU() bool { return u.compiler().GNU }
 
-// MarksStatements reports whether GCC marked where statements begin in the function that a record is, or is inlined into: see marked.
+// MarksStatements reports whether GCC marked where statements begin in the function that a record is, or is inlined into: see producer.Marked.
 func (u *Unit) MarksStatements(rec int32) (bool, error) {
 	if !u.GNU() {
 		return false, nil
 	}
 	// Without link-time optimization all functions of a unit have markers if one has views at its inlined bodies, which need them.
-	if c := u.compiler(); c.together && c.entryViews {
+	if c := u.compiler(); c.Together && c.entryViews {
 		return true, nil
 	}
 	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
@@ -87,8 +64,8 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 		for hi < len(rows) && rows[hi].Addr < r.Hi {
 			hi++
 		}
-		if marked(rows[lo:hi]) {
-			if u.compiler().together {
+		if producer.Marked(rows[lo:hi]) {
+			if u.compiler().Together {
 				return true, nil
 			}
 			return u.marksBody(rec, rows)
@@ -131,30 +108,16 @@ func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	return !some, nil
 }
 
-// marked reports whether GCC's rows of a function have markers of statements (-gstatement-frontiers): then rows of instructions begin
-// none. Where a function has no markers, as after link-time optimization that cloned it, and before GCC 8, each row of an instruction at
-// another place in the source begins a statement, and only one for another discriminator of the same place does not (GCC: gcc/final.cc,
-// notice_source_line). So the rows say it, and not the producer's name or its options.
-func marked(rows []dw.Row) bool {
-	for i := 1; i < len(rows); i++ {
-		r, before := &rows[i], &rows[i-1]
-		if !r.Stmt && !r.End && !before.End && (r.Line != before.Line || r.Column != before.Column || r.File != before.File) {
-			return true
-		}
-	}
-	return false
-}
-
 // Whole reports whether the unit is what one source file was compiled to. Link-time optimization spreads a file's functions over several
 // units, which call each other's clones.
-func (u *Unit) Whole() bool { return u.compiler().together }
+func (u *Unit) Whole() bool { return u.compiler().Together }
 
 // Views reports whether GCC followed variables by location views, and wrote them.
 func (u *Unit) Views() bool { return u.compiler().views }
 
 // TracksAssignments reports whether GCC followed variables by their assignments, as it does
 // with optimization. Otherwise it describes registers, and a view has no value of its own.
-func (u *Unit) TracksAssignments() bool { return u.compiler().assignmentsTracked }
+func (u *Unit) TracksAssignments() bool { return u.compiler().AssignmentsTracked }
 
 // IsGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
 // the calling convention of C, on stacks that do not move.
@@ -172,5 +135,5 @@ func (u *Unit) extentOf(e dw.Entry) ([]dw.Range, error) {
 // Marked reports whether the line table has GCC's markers of statements: then rows of
 // instructions begin no statement.
 func (c *Code) Marked() bool {
-	return c.u.GNU() && marked(c.rows)
+	return c.u.GNU() && producer.Marked(c.rows)
 }
