@@ -191,3 +191,16 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestBehindTest: LLVM loads behind a test of the body what the caller passes, since only one side needs it, and the body goes on at the position at which it has begun.
+func TestBehindTest(t *testing.T) {
+	const code = "31c9" + "8b4708" + "85c0" + "7e15" + // xor %ecx,%ecx; 2: mov 8(%rdi),%eax; 5: test %eax,%eax; jle 30
+		"488b17" + "83c001" + "eb08" + // 9: mov (%rdi),%rdx; 12: add $1,%eax; jmp 25
+		"48ffc2" + "83c0ff" + "7605" + "c60200" + "ebf3" + // 17: inc %rdx; 20: add $-1,%eax; jbe 30; 25: movb $0,(%rdx); jmp 17
+		"ffc1" + "83f905" + "7cdd" + "c3" // 30: inc %ecx; cmp $5,%ecx; jl 2; ret
+	img := inlinedImage(t, "clang version 14.0.6", code, []placed{{0, 20}, {2, 21}, {5, 2}, {9, 21}, {12, 2}, {17, 3}, {20, 2}, {25, 3}, {30, 22}}, 5, 9, 12, 30)
+	ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
+	if err != nil || len(ways[0].In) != 2 || ways[0].In[0].Again || !ways[0].In[1].Again {
+		t.Errorf("%+v, %v", ways, err)
+	}
+}

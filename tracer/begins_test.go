@@ -172,6 +172,42 @@ int main(void)
 	return 0;
 }
 `
+	// LLVM makes the constant that two bodies store again in the loop, for the first of them.
+	const constant = `
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct point { long x, y; };
+struct edge { struct point bot, curr, top; double dx; long side; struct edge *next, *prev; long more[6]; };
+long tested;
+__attribute__((noinline)) void test(struct point *p) { tested += p->x; }
+static inline __attribute__((always_inline)) void init(struct edge *e, struct edge *next, struct edge *prev, struct point *p)
+{
+	memset(e, 0, sizeof *e);
+	e->next = next;
+	e->prev = prev;
+	e->curr = *p;
+	e->side = -1;
+}
+__attribute__((noinline)) void all(struct edge *e, struct point **p, int high)
+{
+	test(*p);
+	init(&e[0], &e[1], &e[high], &(*p)[0]);
+	init(&e[high], &e[0], &e[high - 1], &(*p)[high]);
+	for (int i = high - 1; i >= 1; i--) {
+		test(&(*p)[i]);
+		init(&e[i], &e[i + 1], &e[i - 1], &(*p)[i]);
+	}
+}
+int main(void)
+{
+	struct point *p = calloc(8, sizeof *p);
+	struct edge *e = malloc(8 * sizeof *e);
+	all(e, &p, 7);
+	printf("%d runs 8\n", (int)e->side);
+	return 0;
+}
+`
 	gcc, clang := []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os", "gcc-12 -O2 -gno-variable-location-views"}, []string{"clang-14 -O2", "clang-16 -O2", "clang-19 -O2"}
 	for _, c := range []struct {
 		name, source, function string
@@ -185,6 +221,7 @@ int main(void)
 		{"code in the first of two loops", distributed, "turned", []string{"gcc-12 -O3"}},
 		{"code in the second of two loops", distributed, "moved", []string{"gcc-12 -O3"}},
 		{"parts of a sum", parts, "add", []string{"gcc-12 -O2 -fno-tree-vectorize -gno-statement-frontiers", "gcc-12 -Os -gno-statement-frontiers"}},
+		{"a constant of several bodies", constant, "init", clang},
 		{"out of a loop", invariant, "step", clang},
 		{"turns of an unrolled loop", turns, "codes", clang},
 	} {

@@ -100,8 +100,26 @@ func (c *Code) ownIn(i, block int32) (own, acts bool) {
 // caller's loop begins to the end of the turn before, behind the caller's test.
 func (c *Code) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {
 	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
-		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || m.Kind == flow.MarkEnter && c.loads(i, m.Insn, marks) || (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.feeds(i, m.Insn, marks)
+		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || m.Kind == flow.MarkEnter && c.loads(i, m.Insn, marks) ||
+			(m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && (c.feeds(i, m.Insn, marks) || c.forTwin(i, m.Insn))
 	})
+}
+
+// forTwin reports whether a piece of a body that begins at an instruction is of a statement that does what can be seen elsewhere in the body, does nothing such, and comes
+// before the same statement of another instance of the function in its block: LLVM makes a constant again that several instances need, for one of them.
+func (c *Code) forTwin(i, first int32) bool {
+	row, last := c.rowAt(first), c.graph.Blocks[c.graph.Block(first)].Last
+	same := func(n int32) bool {
+		r := c.rowAt(n)
+		return r != nil && row != nil && r.File == row.File && r.Line == row.Line && r.Column == row.Column
+	}
+	at := first
+	for ; at < last && (c.bodies[i].has(c.owner[at]) || c.functionOf(c.owner[at]) != c.functionOf(i)); at++ {
+		if c.graph.Insns[at].Kind != flow.Plain || c.bodies[i].has(c.owner[at]) && (!same(at) || c.acts(at)) {
+			return false
+		}
+	}
+	return !c.u.GNU() && at < last && same(at) && c.hasSuch(i, func(n int32) bool { return c.owner[n] == i && same(n) && c.acts(n) })
 }
 
 // loads reports whether a piece of a body that begins at an instruction with the load of a global variable does nothing that can be seen before the next one in its block,

@@ -95,6 +95,9 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				if begins {
 					kind = flow.MarkEnter
 				}
+				if begins && c.behindTest(i, int32(n), at) {
+					kind = flow.MarkPerhaps
+				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
 				first, shape, global, owned, begun = pos, c.shape(at), c.global(at), false, at
 			case begins && (row || global != 0 && c.global(at) == global) && !c.u.IsGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
@@ -129,6 +132,22 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 		}
 	}
 	return out
+}
+
+// behindTest reports whether a piece of a body is in a block to which only a test of the body's leads, and begins with no copy of an instruction before that: LLVM loads
+// behind a test what the caller passes, if only one side needs it, and the body may go on there.
+func (c *Code) behindTest(i, block, at int32) (behind bool) {
+	if c.u.GNU() || c.u.IsGo() || c.graph.Paths(block) != 1 {
+		return false
+	}
+	c.graph.OnlyBehind(block, func(last int32) bool {
+		behind = c.graph.Insns[last].Kind == flow.Branch && c.bodies[i].has(c.owner[last])
+		for k := c.graph.Blocks[c.graph.Block(last)].First; k < last; k++ {
+			behind = behind && (!c.bodies[i].has(c.owner[k]) || c.shape(k) != c.shape(at))
+		}
+		return true
+	})
+	return behind
 }
 
 // entryRow reports whether a row is that of the beginning of a function out of line, which says nothing of its instructions: LLVM counts those that save registers to a body
