@@ -46,11 +46,7 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 	if c := u.compiler(); c.Together && c.entryViews {
 		return true, nil
 	}
-	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
-	if err != nil {
-		return false, err
-	}
-	ranges, err := u.extentOf(e)
+	ranges, err := u.OutermostRanges(rec)
 	if err != nil {
 		return false, err
 	}

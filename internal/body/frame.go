@@ -95,11 +95,7 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, 
 	if arch == nil || m.Size <= 0 || m.Size > maxObject {
 		return true, false, nil
 	}
-	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
-	if err != nil {
-		return false, false, err
-	}
-	ranges, err := u.extentOf(e)
+	ranges, err := u.OutermostRanges(rec)
 	if err != nil {
 		return false, false, err
 	}

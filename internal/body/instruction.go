@@ -15,11 +15,7 @@ func (u *Unit) OutermostRanges(rec int32) ([]dw.Range, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return nil, err
-	}
-	return u.Extent(&pcs)
+	return u.extentOf(e)
 }
 
 // longest is the size in bytes of the longest instruction, and one more.
