@@ -59,3 +59,53 @@ int main(void)
 		}
 	}
 }
+
+// TestBodyEnds: a location without a list is that of the body. What the body calls last has changed the register behind it.
+func TestBodyEnds(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+#include <string.h>
+struct chunk { const char *data; int len; };
+struct state { void *mem; struct chunk in; int line, pos, block, column; void *refs; char seen[4021]; };
+struct node { void *mem; const char *data; int len, line, column, extra; };
+volatile int sink;
+__attribute__((noinline)) void use(struct state *s) { sink = s->line + s->seen[7]; }
+static void start(void *mem, int line, int block, struct state *e, struct chunk *chunk, void *refs)
+{
+	int i;
+	e->mem = mem;
+	e->in = *chunk;
+	e->line = line;
+	e->pos = 0;
+	e->block = block;
+	e->column = 0;
+	e->refs = refs;
+	for (i = 0; i < 4021; i++)
+		e->seen[i] = 0;
+}
+__attribute__((noinline)) void parse(void *mem, struct node *n, void *refs)
+{
+	struct state s;
+	struct chunk c = {n->data, n->len};
+	start(mem, n->line, n->column - 1 + n->extra, &s, &c, refs);
+	while (c.len > 0 && c.data[c.len - 1] == ' ')
+		c.len--;
+	sink = c.len;
+	use(&s);
+}
+int main(void)
+{
+	struct node n = {&n, "text ", 5, 11, 22, 33};
+	parse(&n, &n, 0);
+	return 0;
+}
+`
+	for _, compiler := range []string{"clang-14 -O1", "clang-14 -O2", "clang-16 -O2", "clang-19 -O2", "clang-22 -O2"} {
+		words := strings.Fields(compiler)
+		path, img := build(t, words[0], "ends.c", source, words[1:]...)
+		got := traced(t, plans(t, img, "start%exit line block"), "", path)
+		if len(got) != 1 || strings.Contains(got[0], "line=") || strings.Contains(got[0], "block=") {
+			t.Errorf("%s: %q", compiler, got)
+		}
+	}
+}

@@ -235,6 +235,9 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 			continue
 		}
 		value, err := valueAt(u.Img.Of(c.Unit), c, v, w.nested+1)
+		if err == nil && value != nil && !w.data {
+			value, err = unchanged(c, w.place, value)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -278,6 +281,22 @@ func valueAt(u *entries.Unit, c *caller.Call, v caller.Value, nested int) (*loc.
 		}
 	}
 	return nil, nil
+}
+
+// unchanged returns a value that a call passes in a register, or nil if the code in front of the call changes another one after which that would be.
+func unchanged(c *caller.Call, place string, value *loc.Expr) (*loc.Expr, error) {
+	base, more := value, int64(0)
+	if value.Op == ops.Add && value.B.Op == ops.Const {
+		base, more = value.A, int64(value.B.K)
+	}
+	n, ok := register([]byte(place))
+	if !ok || base.Op != ops.Reg || base.K == n {
+		return value, nil
+	}
+	if still, err := c.Unchanged(n, base.K, more); !still || err != nil {
+		return nil, err
+	}
+	return value, nil
 }
 
 // ifCalled returns what an indirect call passes as the value that exists only where the call is one of the function: what it calls is compared

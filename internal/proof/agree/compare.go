@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/proof/walk"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -422,6 +423,8 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 	}
 	got, ok := st.result(&v.Loc)
 	switch {
+	case v.Reason == eval.Overwritten && c.belowStack(at, st, s, p):
+		return v.Reason.Code
 	case v.Reason.Code == reasons.Unsupported && (strings.Contains(v.Reason.Detail, "more than") || strings.Contains(v.Reason.Detail, "a branch in a location with pieces")):
 		if third {
 			c.Totals["expressions beyond dwarfloc's limits"]++
@@ -474,6 +477,32 @@ func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, 
 		return rule.Value(m)
 	}
 	return m
+}
+
+// belowStack reports whether the expression reads, or leads to, memory below the stack pointer, wherever that is.
+func (c *comparer) belowStack(at string, st State, s *oracle.Site, p *oracle.Param) bool {
+	const near = 1 << 40
+	sp := uint64(1) << (8*c.img.Arch().WordSize - 2)
+	below := false
+	look := func(addr uint64) { below = below || addr < sp && sp-addr < near }
+	reg := func(n uint64) (uint64, bool) {
+		if n == uint64(c.img.Arch().SP) {
+			return sp, true
+		}
+		return st.Reg(n)
+	}
+	mem := func(addr uint64, b []byte) bool {
+		look(addr)
+		return st.Mem(addr, b)
+	}
+	m := c.machine(at, s, reg, mem, st.bias())
+	res, _ := m.Eval(p.Expr)
+	for _, x := range append(res.Pieces, oracle.Piece{Result: res}) {
+		if x.Kind == oracle.InMemory {
+			look(x.Value)
+		}
+	}
+	return below
 }
 
 // NotStoredYet counts parameters that only dwarfloc rejects: it reads the code, which this
