@@ -103,8 +103,7 @@ int main(void)
 	for _, compiler := range []string{"clang-14 -O1", "clang-14 -O2", "clang-16 -O2", "clang-19 -O2", "clang-22 -O2"} {
 		words := strings.Fields(compiler)
 		path, img := build(t, words[0], "ends.c", source, words[1:]...)
-		got := traced(t, plans(t, img, "start%exit line block"), "", path)
-		if len(got) != 1 || strings.Contains(got[0], "line=") || strings.Contains(got[0], "block=") {
+		if got := traced(t, plans(t, img, "start%exit line block"), "", path); len(got) != 0 { // values that are not lost
 			t.Errorf("%s: %q", compiler, got)
 		}
 	}
