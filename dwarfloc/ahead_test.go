@@ -186,7 +186,7 @@ func TestChoices(t *testing.T) {
 	} {
 		img := inlinedImage(t, "GNU GIMPLE 12.2.0 -O2 -flto", tt.code, []placed{{0, 20}, {0, -20}, {2, -3}, {7, 21}, {7, -21}, {12, 22}}, 2, 7)
 		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
-		if err != nil || len(ways[0].In) != 1 || ways[0].In[0].Again != tt.again {
+		if err != nil || len(ways[0].In) != 1 || ways[0].In[0].Again != tt.again || len(ways[0].Out) != 1 || ways[0].Out[0].Again != tt.again {
 			t.Errorf("%s: %+v, %v", tt.name, ways, err)
 		}
 	}

@@ -208,6 +208,10 @@ int main() { struct P p = { 0, { 4, 1, (char *)malloc(4) } }; word(&p, "a"); lin
 		if p := parts("put"); len(p) != 0 {
 			t.Errorf("no run begins at %v", p)
 		}
+		ends := plantest.New(t, img, "put%exit", plan.Options{})
+		if !slices.ContainsFunc(ends.Sites, func(s plan.Site) bool { return strings.Contains(s.Symbol, ".part.") && s.Way.Again }) {
+			t.Errorf("none of %v says that a run may end elsewhere", ends.Sites)
+		}
 		alone := parts("inlines=no; put")
 		if len(alone) != 1 || !alone[0].Way.Again {
 			t.Fatalf("%v are not the one part, or entries", alone)

@@ -63,7 +63,17 @@ func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w 
 		return append(to, inside.WaysOut(s, w)...), nil
 	case s.Kind == dwarfloc.SiteInline:
 		return append(to, inside.WaysIn(s, w, given)...), nil
-	case exits || def.Point.Return:
+	case exits:
+		// The rest of a split function also ends in a body, if its beginning was inlined there, and another function's end may be at one that both have.
+		at, _, err := inside.Once(s)
+		if err != nil {
+			return to, err
+		}
+		if at.Way.Shared || body.IsPart(s.Symbol) {
+			s = at
+		}
+		return append(to, s), nil
+	case def.Point.Return:
 		return append(to, s), nil
 	}
 	s, within, err := inside.Once(s)

@@ -107,8 +107,9 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		out.In = append(out.In, in)
 	}
 	out.Within = len(out.In) == 0
+	unsure := len(out.In) > 0 && !slices.ContainsFunc(out.In, func(w Way) bool { return !w.Again || w.Before != nil }) // there may be none that ends
 	for _, w := range runs.Out {
-		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
+		w.Again = w.Again || unsure || merged && c.graph.Insns[w.Insn].Addr == b.start
 		out.Out = append(out.Out, c.place(w))
 	}
 	return out, nil
