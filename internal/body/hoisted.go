@@ -91,39 +91,35 @@ func (u *Unit) StoresEarly(ranges []dw.Range, at uint64) (bool, error) {
 
 // ChoosesBefore reports whether the instruction before a link-time address has chosen between what a register had and another value.
 func (c *Code) ChoosesBefore(register, at uint64) bool {
-	code := c.endsAt(at)
-	return code != nil && c.arch.Chooses(code, register)
+	if c.graph == nil {
+		return false
+	}
+	n, ok := c.graph.At(at)
+	return ok && n > 0 && c.graph.Insns[n-1].Addr+uint64(c.graph.Insns[n-1].Size) == at && c.arch.Chooses(c.graph.Bytes(int32(n-1)), register)
 }
 
-// WritesSince returns the registers that instructions write between the last one in some ranges, this one too, and a link-time address to which execution
-// comes from there in straight code; a call among them may write others. There are none if it comes by jumps alone.
+// WritesSince returns the registers that are written from the last instruction in some ranges on, by this one too, before execution comes to a link-time address
+// that is not far from there; a call among them may write others.
 func (c *Code) WritesSince(ranges []dw.Range, at uint64) (w Registers, call bool) {
-	for code := c.endsAt(at); code != nil; code = c.endsAt(at) {
-		n, _ := c.graph.At(at)
-		at -= uint64(len(code))
-		if own := dw.Covers(ranges, at); c.graph.Blocks[c.graph.Block(int32(n))].First == int32(n) && !own {
-			break
-		}
+	if c.graph == nil {
+		return 0, false
+	}
+	to, ok := c.graph.At(at)
+	if !ok {
+		return 0, false
+	}
+	for _, n := range c.graph.Between(func(n int32) bool { return dw.Covers(ranges, c.graph.Insns[n].Addr) }, int32(to)) {
+		code := c.graph.Bytes(n)
 		in, known := c.arch.Next(code)
 		x, ok := c.arch.Writes(code)
-		if !known || !ok && !in.Call {
+		switch {
+		case known && (in.Call || in.Branches || in.Lost):
+			call = call || in.Call
+		case !known || !ok:
 			return ^Registers(0), false
-		}
-		if w, call = w|x.Registers, call || in.Call; dw.Covers(ranges, at) {
-			break
+		default:
+			w |= x.Registers
 		}
 	}
 	return w, call
-}
-
-// endsAt returns the instruction that ends at a link-time address, unless it is one that only jumps elsewhere.
-func (c *Code) endsAt(at uint64) []byte {
-	if c.graph == nil {
-		return nil
-	}
-	n, ok := c.graph.At(at)
-	if !ok || n == 0 || c.graph.Insns[n-1].Addr+uint64(c.graph.Insns[n-1].Size) != at || c.graph.Insns[n-1].Kind == flow.Jump {
-		return nil
-	}
-	return c.graph.Bytes(int32(n - 1))
 }

@@ -81,3 +81,34 @@ func (g *Graph) WrittenBy(a *insn.Arch, from int32, reg uint16, kept bool, such 
 	}
 	return before(g.Block(from), from)
 }
+
+// maxBetween is over how many blocks Between looks back.
+const maxBetween = 6
+
+// Between returns the instructions that are run from one that is such to another, that one apart, where it is not far: on all paths there that have no other such one.
+func (g *Graph) Between(such func(n int32) bool, to int32) (between []int32) {
+	seen := make(map[int32]bool)
+	var back func(block, last int32, left int) bool
+	back = func(block, last int32, left int) bool {
+		first := g.Blocks[block].First
+		for n := last - 1; n >= first; n-- {
+			if such(n) {
+				first = n
+				break
+			}
+		}
+		comes := first < last && such(first)
+		if !comes && left > 0 && !seen[block] {
+			seen[block] = true
+			for _, p := range g.preds[block] {
+				comes = back(p, g.Blocks[p].Last, left-1) || comes
+			}
+		}
+		for n := first; comes && n < last; n++ {
+			between = append(between, n)
+		}
+		return comes
+	}
+	back(g.Block(to), to, maxBetween)
+	return between
+}
