@@ -87,25 +87,28 @@ const maxBetween = 6
 
 // Between returns the instructions that are run from one that is such to another, that one apart, where it is not far: on all paths there that have no other such one.
 func (g *Graph) Between(such func(n int32) bool, to int32) (between []int32) {
-	seen := make(map[int32]bool)
+	known := make(map[int32]bool) // blocks, and whether execution comes through them from such an instruction
 	var back func(block, last int32, left int) bool
 	back = func(block, last int32, left int) bool {
-		first := g.Blocks[block].First
-		for n := last - 1; n >= first; n-- {
-			if such(n) {
-				first = n
-				break
-			}
+		whole := last == g.Blocks[block].Last
+		if comes, ok := known[block]; ok && whole {
+			return comes
 		}
-		comes := first < last && such(first)
-		if !comes && left > 0 && !seen[block] {
-			seen[block] = true
+		known[block] = false
+		first, comes := last, false
+		for ; first > g.Blocks[block].First && !comes; first-- {
+			comes = such(first - 1)
+		}
+		if !comes && left > 0 {
 			for _, p := range g.preds[block] {
 				comes = back(p, g.Blocks[p].Last, left-1) || comes
 			}
 		}
 		for n := first; comes && n < last; n++ {
 			between = append(between, n)
+		}
+		if whole {
+			known[block] = comes
 		}
 		return comes
 	}
