@@ -74,7 +74,7 @@ func measure(n *names, a, again *trace, c *code, calls map[string]int) *yard {
 			other = *o
 		}
 		switch {
-		case hits[f.Name] != calls[f.Name]:
+		case calls != nil && hits[f.Name] != calls[f.Name]:
 			y.off[f] = fmt.Sprintf("%d hits of A, %d calls", hits[f.Name], calls[f.Name])
 			continue
 		case len(s.hits) != len(other.hits):
@@ -102,7 +102,10 @@ func (h *hit) value(k int) int32 {
 
 // compare compares B's hits with A's runs, function by function.
 func (y *yard) compare(b *trace, c *code) (all []Verdict) {
-	removed := y.removed(c)
+	var removed []bool
+	if len(y.runs) > 0 {
+		removed = y.removed(c)
+	}
 	for f, runs := range y.functions {
 		if y.off[f] != "" || len(runs.hits) == 0 && (b.functions[f] == nil || len(b.functions[f].hits) == 0) {
 			continue
@@ -123,7 +126,7 @@ func (y *yard) compare(b *trace, c *code) (all []Verdict) {
 func (y *yard) verdict(f Function, a, b *seen, c *code, removed []bool) Verdict {
 	v := Verdict{Function: f, Runs: len(a.hits), Hits: len(b.hits), Lost: make(map[string]int), Missing: make(map[Rule]int), More: make(map[Rule]int)}
 	p := align(a.hits, b.hits, func(run, hit *hit) bool {
-		return !hit.site.Inlined() || y.called(run.run, []place{hit.site.called()}, c.near)
+		return !hit.site.Inlined() || len(y.runs) == 0 || y.called(run.run, []place{hit.site.called()}, c.near)
 	})
 	v.Reordered = p.reordered
 	for i, j := range p.of {
@@ -155,7 +158,9 @@ func (y *yard) verdict(f Function, a, b *seen, c *code, removed []bool) Verdict 
 	v.Marked += swapped
 	extra = extra[swapped:]
 	v.Extra = len(extra)
-	y.explain(&v, a, b, extra, c, removed)
+	if removed != nil {
+		y.explain(&v, a, b, extra, c, removed)
+	}
 	return v
 }
 

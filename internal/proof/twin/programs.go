@@ -106,6 +106,7 @@ var (
 type work struct {
 	*Program
 	sources, dir string
+	ends         bool // runs are compared where they end, by their values alone
 }
 
 // build compiles the program and returns its path.

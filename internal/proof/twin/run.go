@@ -19,14 +19,25 @@ type Result struct {
 // Compare builds a program, in a folder, as A and in some flavours, runs all, and compares. done is called for each flavour.
 func Compare(ctx context.Context, dir string, p *Program, sources string, flavours []Flavour, done func(*Result, error)) error {
 	w := &work{Program: p, sources: sources, dir: dir}
+	return w.compare(ctx, flavours, done)
+}
+
+// CompareEnds is Compare for what parameters are where runs end: which of A's runs has an end in B no rule says, but the values of two that are paired are
+// compared.
+func CompareEnds(ctx context.Context, dir string, p *Program, sources string, flavours []Flavour, done func(*Result, error)) error {
+	w := &work{Program: p, sources: sources, dir: dir, ends: true}
+	return w.compare(ctx, flavours, done)
+}
+
+func (w *work) compare(ctx context.Context, flavours []Flavour, done func(*Result, error)) error {
 	y, err := w.yardstick(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.Name, err)
+		return fmt.Errorf("%s: %w", w.Name, err)
 	}
 	for i := range flavours {
 		r, err := w.flavour(ctx, y, &flavours[i])
 		if err != nil {
-			err = fmt.Errorf("%s, %s: %w", p.Name, flavours[i].Name, err)
+			err = fmt.Errorf("%s, %s: %w", w.Name, flavours[i].Name, err)
 		}
 		done(r, err)
 	}
@@ -35,20 +46,22 @@ func Compare(ctx context.Context, dir string, p *Program, sources string, flavou
 
 // yardstick builds A and runs it.
 func (w *work) yardstick(ctx context.Context) (*yard, error) {
-	check, err := w.build(ctx, &counted)
-	if err != nil {
-		return nil, err
-	}
-	calls, err := w.calls(ctx, check)
-	if err != nil {
-		return nil, err
+	var calls map[string]int
+	if !w.ends {
+		check, err := w.build(ctx, &counted)
+		if err != nil {
+			return nil, err
+		}
+		if calls, err = w.calls(ctx, check); err != nil {
+			return nil, err
+		}
 	}
 	path, err := w.build(ctx, &plain)
 	if err != nil {
 		return nil, err
 	}
 	n := newNames()
-	a, err := w.trace(ctx, n, path, true, false)
+	a, err := w.trace(ctx, n, path, !w.ends, false)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +77,9 @@ func (w *work) yardstick(ctx context.Context) (*yard, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.tree(c, lines)
+	if !w.ends {
+		a.tree(c, lines)
+	}
 	return measure(n, a, again, c, calls), nil
 }
 

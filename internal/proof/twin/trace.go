@@ -114,7 +114,10 @@ func (w *work) trace(ctx context.Context, n *names, path string, callers, random
 		return nil, err
 	}
 	definition := "* $params"
-	if callers {
+	switch {
+	case w.ends:
+		definition = "*%exit $params"
+	case callers:
 		definition = "* $caller $params"
 	}
 	def, err := probe.Parse(definition)
