@@ -22,6 +22,10 @@
 // of that in one gap, runs and hits both, is paired one by one if the run was called where the site's body was: there a value is
 // wrong. A run without a hit is missed; a hit without a run is extra, and marked if its site says that it fires again.
 //
+// # Where runs end
+//
+// CompareEnds compares what the parameters are where runs end ("*%exit $params"), in the order of the ends. There no rule says which runs have none.
+//
 // # What may differ
 //
 // A compiler may call less often than the sources say. In A the address to which each run returns tells which run called it, and
