@@ -48,8 +48,8 @@ type function struct {
 	start uint64
 }
 
-// call is a direct call: where it leads, and the address after it, both from Unit.base.
-type call struct{ target, after uint32 }
+// call is a direct call: where it leads, in its upper half, and the address after it, both from Unit.base.
+type call uint64
 
 // Read reads where a unit's functions are, and what they call. A unit whose code is not decoded has no calls. others returns the unit with
 // the code at an address, or nil.
@@ -113,7 +113,7 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 			x.arch.Results.Calls(code, from, func(after int, target uint64) {
 				to, back := target-x.base, from+uint64(after)-x.base
 				if to == uint64(uint32(to)) && back == uint64(uint32(back)) { // calls further away are none that are looked for
-					found = append(found, call{uint32(to), uint32(back)})
+					found = append(found, call(to<<32|back))
 				}
 			})
 		})
@@ -121,7 +121,7 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 			x.code = append(x.code, dw.Range{Lo: from, Hi: f.Hi})
 		}
 	}
-	slices.SortFunc(found, func(a, b call) int { return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.after, b.after)) })
+	slices.Sort(found)
 	x.calls, *memory = slices.Clone(found), found
 	return x, nil
 }
@@ -146,10 +146,9 @@ func (x *Unit) called(start uint64) (after []uint64) {
 	if to != uint64(uint32(to)) {
 		return nil
 	}
-	from := sort.Search(len(x.calls), func(i int) bool { return x.calls[i].target >= uint32(to) })
-	for ; from < len(x.calls) && x.calls[from].target == uint32(to); from++ {
-		after = append(after, x.base+uint64(x.calls[from].after))
+	from, _ := slices.BinarySearch(x.calls, call(to<<32))
+	for ; from < len(x.calls) && uint64(x.calls[from]>>32) == to; from++ {
+		after = append(after, x.base+uint64(uint32(x.calls[from])))
 	}
-	slices.Sort(after)
 	return slices.Compact(after)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -149,7 +150,7 @@ func related(name string, names, nearest []string) iter.Seq2[string, bool] {
 		for ; i < len(names) && strings.HasPrefix(names[i], name+"_"); i++ {
 			longer = append(longer, names[i])
 		}
-		slices.SortStableFunc(longer, func(a, b string) int { return len(a) - len(b) })
+		slices.SortFunc(longer, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
 		for _, other := range slices.Concat(nearest, longer) {
 			if !give(other, false) {
 				return

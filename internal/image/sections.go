@@ -129,7 +129,7 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 	if err := src.relocate(f.arch.Name, list); err != nil {
 		return err
 	}
-	slices.SortFunc(list, func(a, b taken) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(list, func(a, b taken) int { return cmp.Compare(a.index, b.index) })
 	for i := range list {
 		t := &list[i]
 		if before, ok := out[t.name]; ok && joined[t.name] && src.file.Type == elf.ET_REL {
