@@ -55,7 +55,7 @@ func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body 
 			byUnit[s.u] = append(byUnit[s.u], s)
 		}
 	}
-	units := slices.SortedStableFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.Off, b.Off) })
+	units := slices.SortedFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.Off, b.Off) })
 	found := make([][]*Site, len(units))
 	err := img.r.Index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
 		if ctx.Err() != nil {
@@ -424,7 +424,7 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(sites, func(a, b *Site) int {
+	slices.SortFunc(sites, func(a, b *Site) int {
 		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), compareSites(a, b))
 	})
 	sites = slices.CompactFunc(sites, func(a, b *Site) bool {

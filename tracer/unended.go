@@ -89,7 +89,7 @@ func (s *Session) unended(f func(*Hit) error) error {
 			}
 		}
 	}
-	slices.SortStableFunc(open, func(a, b *Hit) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortFunc(open, func(a, b *Hit) int { return cmp.Compare(a.Time, b.Time) })
 	for _, h := range open {
 		if err := f(h); err != nil {
 			return err

@@ -92,7 +92,7 @@ func (h Host) List() ([]*Container, error) {
 	for _, c := range byID {
 		h.describe(c)
 	}
-	return slices.SortedStableFunc(maps.Values(byID), func(a, b *Container) int { return strings.Compare(a.ID, b.ID) }), nil
+	return slices.SortedFunc(maps.Values(byID), func(a, b *Container) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
 // annotations are where runtimes have the names, the first one that there is.

@@ -11,7 +11,7 @@ import (
 // most. Registers are saved right below, so that what a function has left there when its frame ended is overwritten before a probe
 // reads it. (KERNEL_REDZONE_SIZE in arch/powerpc/include/asm/ptrace.h. A program's stack is another one than that of the kernel
 // which a probe enters.)
-var kernelRedZone = map[string]int64{"ppc64": 288, "ppc64le": 288}
+var kernelRedZone = map[string]int64{"ppc64el": 288}
 
 // Overwritten is why there is nothing in a kernel's memory below the stack pointer.
 var Overwritten = loc.Reason{Code: reasons.NotAtSite, Detail: "it is below the stack pointer, where the kernel saves what a probe interrupts"}

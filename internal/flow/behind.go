@@ -90,11 +90,13 @@ func (g *Graph) Between(such func(n int32) bool, to int32) (between []int32) {
 	known := make(map[int32]bool) // blocks, and whether execution comes through them from such an instruction
 	var back func(block, last int32, left int) bool
 	back = func(block, last int32, left int) bool {
-		whole := last == g.Blocks[block].Last
-		if comes, ok := known[block]; ok && whole {
-			return comes
+		whole := last == g.Blocks[block].Last // else it is the block of the other instruction, to which a loop may come again
+		if whole {
+			if comes, ok := known[block]; ok {
+				return comes
+			}
+			known[block] = false
 		}
-		known[block] = false
 		first, comes := last, false
 		for ; first > g.Blocks[block].First && !comes; first-- {
 			comes = such(first - 1)

@@ -26,4 +26,10 @@ func TestBetween(t *testing.T) {
 	if got := g.Between(func(int32) bool { return false }, end); len(got) != 0 {
 		t.Errorf("from nowhere: %v", got)
 	}
+	// nop; 2: inc; 4: test; 6: jne 0; ret. From the test over the branch back to the increment.
+	f = function(t, "amd64", "6690 ffc0 85c0 75f8 c3")
+	g.Follow(f)
+	if got := g.Between(func(n int32) bool { return g.Insns[n].Addr-g.Insns[0].Addr == 4 }, 1); len(got) != 3 {
+		t.Errorf("in a loop: %v", got)
+	}
 }
