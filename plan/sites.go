@@ -63,27 +63,25 @@ func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w 
 		return append(to, inside.WaysOut(s, w)...), nil
 	case s.Kind == dwarfloc.SiteInline:
 		return append(to, inside.WaysIn(s, w, given)...), nil
-	case exits:
-		// The rest of a split function also ends in a body, if its beginning was inlined there, and another function's end may be at one that both have.
-		at, _, err := inside.Once(s)
-		if err != nil {
-			return to, err
-		}
-		if at.Way.Shared || body.IsPart(s.Symbol) {
-			s = at
-		}
-		return append(to, s), nil
 	case def.Point.Return:
 		return append(to, s), nil
 	}
-	s, within, err := inside.Once(s)
-	if within && err == nil {
-		within, err = namesBodies(def, s)
-	}
-	if err != nil || within {
+	at, within, err := inside.Once(s)
+	switch {
+	case err != nil:
 		return to, err
+	case exits:
+		// The rest of a split function also ends in a body, if its beginning was inlined there, and another function's end may be at one that both have.
+		if !at.Way.Shared && !body.IsPart(s.Symbol) {
+			at = s
+		}
+		return append(to, at), nil
+	case within:
+		if within, err = namesBodies(def, at); err != nil || within {
+			return to, err
+		}
 	}
-	return append(to, s), nil
+	return append(to, at), nil
 }
 
 // namesBodies reports whether a definition that names a part of a function, by its symbol or by the function's name, also names the inlined

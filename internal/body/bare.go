@@ -20,15 +20,21 @@ func (c *Code) bare(i int32) bool {
 // A body that has no instructions but those of what is inlined into it is as that is.
 func (c *Code) lost(i int32) bool {
 	b := &c.bodies[i]
-	if c.u.Whole() || c.unmarked(i) || b.viewed || slices.Contains(c.owner, i) || slices.ContainsFunc(c.statementRows, func(r statement) bool { return r.own == i }) {
-		return !c.u.Whole() && c.unmarked(i)
+	switch {
+	case c.u.Whole():
+		return false
+	case c.unmarked(i):
+		return true
+	case b.viewed || slices.Contains(c.owner, i) || slices.ContainsFunc(c.statementRows, func(r statement) bool { return r.own == i }):
+		return false
 	}
 	some := false
 	for k := i + 1; k < b.end; k++ {
 		if slices.Contains(c.owner, k) {
-			if some = c.unmarked(k); !some {
-				break
+			if !c.unmarked(k) {
+				return false
 			}
+			some = true
 		}
 	}
 	return some

@@ -15,9 +15,12 @@ const before = 128
 // former, calls, and notes it all the same). GCC's follows what the code changes.
 func (c *Call) Unchanged(passed, register uint64, more int64) (bool, error) {
 	u, arch := c.x.u, c.x.arch
+	if arch == nil || u.GNU() {
+		return true, nil
+	}
 	rows, err := u.Rows()
-	if err != nil || arch == nil || u.GNU() {
-		return true, err
+	if err != nil {
+		return false, err
 	}
 	i, _ := slices.BinarySearchFunc(rows, c.Return-min(before, c.Return), func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 	if i == len(rows) || rows[i].Addr >= c.Return {

@@ -40,7 +40,7 @@ func (c *CFARules) At(d *Data, addr uint64) (rule CFARule, ok bool, err error) {
 	if !c.whole {
 		rule, err = d.runFrame(&c.f, addr, nil)
 	} else {
-		rule = c.known[sort.Search(len(c.known), func(i int) bool { return c.known[i].addr > addr })-1].rule
+		rule = ruleAt(c.known, addr)
 	}
 	return rule, err == nil && rule.defined, err
 }
@@ -61,8 +61,11 @@ func (c *CFARules) Rules(d *Data, addr uint64) (rules FrameRules, ok bool, err e
 }
 
 // At returns the rule at a link-time address in the code.
-func (f *FrameRules) At(addr uint64) CFARule {
-	return f.rules[max(sort.Search(len(f.rules), func(i int) bool { return f.rules[i].addr > addr })-1, 0)].rule
+func (f *FrameRules) At(addr uint64) CFARule { return ruleAt(f.rules, addr) }
+
+// ruleAt returns the last of some rules that holds from an address or one before it. The first one's address must be such.
+func ruleAt(rules []cfaFrom, addr uint64) CFARule {
+	return rules[sort.Search(len(rules), func(i int) bool { return rules[i].addr > addr })-1].rule
 }
 
 // First returns how far the canonical frame address is above a register, and from which address on it is known by that. ok is false if it never

@@ -484,10 +484,15 @@ func (c *comparer) belowStack(at string, st State, s *oracle.Site, p *oracle.Par
 	const near = 1 << 40
 	sp := uint64(1) << (8*c.img.Arch().WordSize - 2)
 	below := false
-	look := func(addr uint64) { below = below || addr < sp && sp-addr < near }
+	_ = c.visit(at, st, s, p, map[uint64]uint64{uint64(c.img.Arch().SP): sp}, func(addr uint64) { below = below || addr < sp && sp-addr < near })
+	return below
+}
+
+// visit evaluates a parameter's expression where some registers point elsewhere, and calls look with each address that it reads or leads to.
+func (c *comparer) visit(at string, st State, s *oracle.Site, p *oracle.Param, pointers map[uint64]uint64, look func(addr uint64)) error {
 	reg := func(n uint64) (uint64, bool) {
-		if n == uint64(c.img.Arch().SP) {
-			return sp, true
+		if v, ok := pointers[n]; ok {
+			return v, true
 		}
 		return st.Reg(n)
 	}
@@ -496,13 +501,13 @@ func (c *comparer) belowStack(at string, st State, s *oracle.Site, p *oracle.Par
 		return st.Mem(addr, b)
 	}
 	m := c.machine(at, s, reg, mem, st.bias())
-	res, _ := m.Eval(p.Expr)
+	res, err := m.Eval(p.Expr)
 	for _, x := range append(res.Pieces, oracle.Piece{Result: res}) {
 		if x.Kind == oracle.InMemory {
 			look(x.Value)
 		}
 	}
-	return below
+	return err
 }
 
 // NotStoredYet counts parameters that only dwarfloc rejects: it reads the code, which this
@@ -518,15 +523,8 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 	sp, fp := uint64(a.SP), framePointers[a.Name]
 	// Both are far from the other registers and from each other.
 	pointers := map[uint64]uint64{fp: 1 << (8*a.WordSize - 3), sp: 1 << (8*a.WordSize - 2)}
-	st := State{mix(s.DIE), c.img.Arch()}
-	reg := func(n uint64) (uint64, bool) {
-		if v, ok := pointers[n]; ok {
-			return v, true
-		}
-		return st.Reg(n)
-	}
 	onStack := false
-	look := func(addr uint64) {
+	err := c.visit(at, State{mix(s.DIE), c.img.Arch()}, s, p, pointers, func(addr uint64) {
 		switch {
 		case !s.Inlined:
 			onStack = onStack || s.AtEntry() && addr < pointers[sp] && pointers[sp]-addr < near ||
@@ -534,18 +532,7 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 		case p.Rule != oracle.RuleWhole:
 			onStack = onStack || addr-pointers[sp]+near < 2*near || addr-pointers[fp]+near < 2*near
 		}
-	}
-	mem := func(addr uint64, b []byte) bool {
-		look(addr)
-		return st.Mem(addr, b)
-	}
-	m := c.machine(at, s, reg, mem, st.bias())
-	res, err := m.Eval(p.Expr)
-	for _, x := range append(res.Pieces, oracle.Piece{Result: res}) {
-		if x.Kind == oracle.InMemory {
-			look(x.Value)
-		}
-	}
+	})
 	if err != nil || !onStack || v.Loc.Kind != loc.KindNone {
 		return reasons.None
 	}
