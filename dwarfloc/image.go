@@ -331,6 +331,7 @@ func (img *Image) readAside(symbols bool) {
 	aside(func() { _ = img.r.Data.FrameTable() })
 	if symbols {
 		aside(func() { _, _ = img.file.SymbolIndex() })
+		aside(img.r.Code.ReadTables)
 	}
 }
 

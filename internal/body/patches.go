@@ -55,6 +55,10 @@ func (img *Image) tables() (*ktable.Tables, error) {
 	return p.tables()
 }
 
+// ReadTables reads what the code of every function needs of a kernel's tables and symbols, ahead of the first question about it. An error
+// is that question's too.
+func (img *Image) ReadTables() { _, _ = img.tables() }
+
 // StaticBranch is an entry of a kernel's table of static branches.
 type StaticBranch = ktable.StaticBranch
 

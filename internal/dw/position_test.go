@@ -1,9 +1,12 @@
 package dw
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
 // TestPositions: a position is that of the last row at or before an address, whatever order a line program has.
@@ -15,10 +18,7 @@ func TestPositions(t *testing.T) {
 			rows = append(rows, Row{Addr: rng.Uint64N(8), Line: rng.Uint32N(3), Column: rng.Uint32N(2), End: rng.IntN(4) == 0})
 		}
 		slices.SortStableFunc(rows, compareRows)
-		var all []Position
-		for i := range rows {
-			all = addPosition(all, &rows[i])
-		}
+		all := positionsOf(rows, nil)
 		for addr := range uint64(9) {
 			var want Row
 			if r := RowAt(rows, addr); r != nil {
@@ -27,6 +27,50 @@ func TestPositions(t *testing.T) {
 			if line, column := PositionAt(all, addr); line != want.Line || column != want.Column {
 				t.Fatalf("%#x is at %d:%d, want %d:%d: %v", addr, line, column, want.Line, want.Column, rows)
 			}
+		}
+	}
+}
+
+// TestSequences: positions are those of the sorted rows, in whatever order a program has its sequences, if they overlap too.
+func TestSequences(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var memory []Position
+	for range 5000 {
+		var program []byte
+		for range rng.IntN(4) {
+			program = append(program, 0, 9, 2) // DW_LNE_set_address
+			program = binary.LittleEndian.AppendUint64(program, rng.Uint64N(24))
+			for range rng.IntN(5) {
+				switch rng.IntN(8) {
+				case 0:
+					program = append(program, 1) // DW_LNS_copy
+				case 1:
+					program = append(program, 2, byte(rng.IntN(3))) // DW_LNS_advance_pc
+				default:
+					program = append(program, byte(13+rng.IntN(14*3))) // up to two bytes on, -1 to 12 lines
+				}
+			}
+			if rng.IntN(8) > 0 {
+				program = append(program, 2, byte(rng.IntN(3)), 0, 1, 1) // DW_LNE_end_sequence
+			}
+		}
+		u := new(Unit)
+		table := func() *lines {
+			return &lines{LineTable: LineTable{program: bin.Reader{D: program}, minInst: 1, maxOps: 1, lineBase: -1, lineRange: 14, opcodeBase: 13, opLengths: make([]byte, 12)}}
+		}
+		u.lines.Store(table())
+		got, err := u.Positions(memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory = got
+		u.lines.Store(table())
+		rows, err := u.Rows()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := positionsOf(rows, nil); !slices.Equal(got, want) {
+			t.Fatalf("positions %v, want %v: %v: % x", got, want, rows, program)
 		}
 	}
 }

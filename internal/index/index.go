@@ -67,8 +67,9 @@ type Index struct {
 	keptFile atomic.Pointer[mapping.Mapping] // that it is in
 	users    mapping.Users                   // calls that read it
 
-	crossOnce sync.Once
-	crosses   []bool // see crossing
+	shapesOnce sync.Once
+	shapes     []shape
+	shapesErr  error
 
 	damagedOnce sync.Once
 

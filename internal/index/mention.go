@@ -23,7 +23,7 @@ const maxNeedles = 8
 // Mentions returns the units that can have sites of the selector's literal, by size. ok
 // is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
-	mentions, ok, err := x.Mentioned(sel)
+	mentions, ok, err := x.mentioned(sel, true)
 	if !ok || err != nil {
 		return nil, false, err
 	}
@@ -46,10 +46,19 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 // Mentioned is Mentions for units that are asked for one by one, by their numbers. is, if it is not nil, is asked whether what refers to the
 // name in .debug_info, at an offset, is what is looked for.
 func (x *Index) Mentioned(sel *Selector) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
+	return x.mentioned(sel, false)
+}
+
+// mentioned is Mentioned. functions says that only functions' names are asked for: then the name itself is searched for only in units that
+// have some of those in their entries.
+func (x *Index) mentioned(sel *Selector, functions bool) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
 	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
-	var always []bool
+	shapes, err := x.shapesOf()
+	if err != nil {
+		return nil, false, err
+	}
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if x.Data.BigEndian {
 		order = binary.BigEndian
@@ -57,7 +66,6 @@ func (x *Index) Mentioned(sel *Selector) (mentions func(unit int, is func(at uin
 	needles := make([]needle, 0, len(sel.offsets))
 	var text needle
 	err = x.Guard(func() error {
-		always = x.crossing()
 		rare := rarity(x.Data.Info)
 		for _, n := range sel.offsets {
 			needles = append(needles, newNeedle(order.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
@@ -69,7 +77,8 @@ func (x *Index) Mentioned(sel *Selector) (mentions func(unit int, is func(at uin
 		u := &x.Units[i]
 		d := x.Data.Info[u.First:u.End]
 		found := func(at int) bool { return is == nil || is(u.First+uint64(at)) }
-		return always[i] || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d, found) }) || text.in(d, func(int) bool { return true })
+		return shapes[i].crosses || slices.ContainsFunc(needles, func(n needle) bool { return n.in(d, found) }) ||
+			(!functions || shapes[i].names) && text.in(d, func(int) bool { return true })
 	}, true, err
 }
 
@@ -89,60 +98,6 @@ func (x *Index) offsetOf(n NameRef) uint64 {
 		}
 	})
 	return off
-}
-
-// crossing finds the units whose abbreviations can have references to other units'
-// functions: link-time optimized and deduplicated ones. It searches for the bytes of
-// DW_AT_abstract_origin or DW_AT_specification with a form that leads elsewhere, which can also
-// match by chance.
-func (x *Index) crossing() []bool {
-	x.crossOnce.Do(func() {
-		x.crosses = make([]bool, len(x.Units))
-		x.Data.EachFile(func(d *dw.Data) { x.crossingOf(d, x.crosses) })
-	})
-	return x.crosses
-}
-
-// crossingOf is crossing for the units of a file.
-func (x *Index) crossingOf(d *dw.Data, out []bool) {
-	var at []uint64
-	for _, a := range []dw.Attr{dw.AttrAbstractOrigin, dw.AttrSpecification} {
-		for _, f := range []dw.Form{dw.FormRefAddr, dw.FormGNURefAlt, dw.FormRefSup4, dw.FormRefSup8} {
-			pair := binary.AppendUvarint([]byte{byte(a)}, uint64(f))
-			for p := 0; ; p++ {
-				i := bytes.Index(d.Abbrev[p:], pair)
-				if i < 0 {
-					break
-				}
-				p += i
-				at = append(at, uint64(p))
-			}
-		}
-	}
-	slices.Sort(at)
-	if len(at) == 0 {
-		return
-	}
-	starts := make([]uint64, 0, len(x.Units))
-	for i := range x.Units {
-		if x.Units[i].Data == d {
-			starts = append(starts, x.Units[i].AbbrevOff)
-		}
-	}
-	slices.Sort(starts)
-	starts = slices.Compact(starts)
-	for i := range x.Units {
-		if x.Units[i].Data != d {
-			continue
-		}
-		from := x.Units[i].AbbrevOff
-		to := uint64(len(d.Abbrev))
-		if j, _ := slices.BinarySearch(starts, from+1); j < len(starts) {
-			to = starts[j]
-		}
-		j, _ := slices.BinarySearch(at, from)
-		out[i] = j < len(at) && at[j] < to
-	}
 }
 
 // rarity counts how often each byte value occurs in a sample of a section.
