@@ -23,8 +23,9 @@ type texts struct {
 	mu     sync.Mutex
 	files  map[string]int32 // numbers, from 1, by path
 	index  map[uint64]int32 // likewise, by the index in the unit's line table
-	lines  map[int32][]text // declarations, by file, sorted
-	byRoot map[int32]text   // by the record that has the name
+	lines  [][]text         // declarations, by file, sorted
+	byRoot []text           // by the record that has the name
+	known  []bool           // likewise, whether it is in byRoot
 	firsts map[text]uint32  // see first
 	read   bool
 }
@@ -64,10 +65,11 @@ func (t *texts) prepare(u *Unit) error {
 		return nil
 	}
 	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
-	t.lines, t.byRoot = make(map[int32][]text), make(map[int32]text)
-	live := make(map[int32]bool) // functions that have code
+	n := len(u.Recs)
+	t.byRoot, t.known = make([]text, n), make([]bool, n)
+	live := make([]bool, n) // functions that have code
 	for i := range u.Recs {
-		if r := &u.Recs[i]; r.Flags&index.HasPC != 0 {
+		if r := &u.Recs[i]; r.Flags&index.HasPC != 0 && r.Root >= 0 {
 			live[r.Root] = true
 		}
 	}
@@ -88,7 +90,7 @@ func (t *texts) prepare(u *Unit) error {
 			return err
 		}
 		// The kernel's compiletime_assert declares a function in the midst of another one.
-		if !live[int32(i)] {
+		if !live[i] {
 			only, err := isDeclaration(e)
 			if err != nil {
 				return err
@@ -101,7 +103,7 @@ func (t *texts) prepare(u *Unit) error {
 		if err != nil {
 			return err
 		}
-		t.byRoot[int32(i)] = x
+		t.byRoot[i], t.known[i] = x, true
 		t.add(x)
 	}
 	if err := t.prepareOthers(u); err != nil {
@@ -150,16 +152,20 @@ func (t *texts) prepareOthers(u *Unit) error {
 			}
 			t.add(x)
 		}
-		t.byRoot[int32(i)] = x
+		t.byRoot[i], t.known[i] = x, true
 	}
 	return nil
 }
 
 // add adds a text to those of its file.
 func (t *texts) add(x text) {
-	if x.file != 0 {
-		t.lines[x.file] = append(t.lines[x.file], x)
+	if x.file == 0 {
+		return
 	}
+	for int(x.file) >= len(t.lines) {
+		t.lines = append(t.lines, nil)
+	}
+	t.lines[x.file] = append(t.lines[x.file], x)
 }
 
 // definitions returns the records that define members of C++ classes outside of the class, by those that declare them there: the text of
@@ -240,8 +246,8 @@ func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
 	if root < 0 {
 		root = rec
 	}
-	if x, ok := t.byRoot[root]; ok {
-		return x, nil
+	if t.known[root] {
+		return t.byRoot[root], nil
 	}
 	// It is only declared in the unit, and has no code: which text a row is in must not depend on whether somebody asks for it.
 	return t.declared(u, e)
@@ -252,11 +258,14 @@ func (t *texts) at(u *Unit, r *dw.Row) text {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	file := t.number(u.Unit.Unit, true, uint64(r.File))
+	if file == 0 || int(file) >= len(t.lines) {
+		return text{}
+	}
 	lines := t.lines[file]
 	i := sort.Search(len(lines), func(i int) bool {
 		return lines[i].line > r.Line || lines[i].line == r.Line && lines[i].column > max(r.Column, 1)
 	})
-	if file == 0 || i == 0 {
+	if i == 0 {
 		return text{}
 	}
 	return lines[i-1]
