@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,14 +58,19 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// some returns the first split format, the first that is a package, and the first of dwz.
+// some returns the first formats of two of three kinds: split ones, packages, and those of dwz.
 func some(all []formats.Format) (out []formats.Format) {
-	for _, what := range []string{"split", "package", "dwz"} {
-		for _, f := range all {
+	kinds := []string{"split", "package", "dwz"}
+	for _, f := range all {
+		for i, what := range kinds {
 			if strings.Contains(f.Name, what) {
 				out = append(out, f)
+				kinds = slices.Delete(kinds, i, i+1)
 				break
 			}
+		}
+		if len(out) == 2 {
+			break
 		}
 	}
 	return out
