@@ -150,6 +150,7 @@ type Selector struct {
 	literal string
 	isLit   bool
 	offsets []NameRef // where the literal is in string sections
+	ends    bool      // it is at the ends of several strings of one section, and nowhere whole; the likeliest comes first
 	memo    map[NameRef]bool
 	every   bool // all match
 	known   bool // memo holds all names that match
@@ -162,29 +163,53 @@ func (x *Index) SelectorFor(m matcher) Selector {
 		return s
 	}
 	if s.literal, s.isLit = m.Literal(); s.isLit {
+		sections := 0
 		for _, section := range []NameRef{nameStr, nameLineStr} {
 			x.Data.EachStr(section == nameLineStr, func(from uint64, d []byte) {
-				s.offsets = append(s.offsets, findStrings(d, s.literal, section+NameRef(from))...)
+				at, ends := findStrings(d, s.literal)
+				if len(at) == 0 {
+					return
+				}
+				sections++
+				s.ends = sections == 1 && ends && len(at) > 1
+				for _, p := range at {
+					s.offsets = append(s.offsets, section+NameRef(from)+NameRef(p))
+				}
 			})
 		}
 	}
 	return s
 }
 
-// findStrings returns where a string is in a string section, whose first one has the reference from. Linkers merge the ends
-// of strings, so it may be the end of a longer one.
-func findStrings(d []byte, s string, from NameRef) []NameRef {
-	var out []NameRef
+// findStrings returns where a string is in a string section. Linkers merge the ends of strings, so it may be the end of a longer one. ends is set if all are
+// such: then that comes first to which GNU ld merges, the one before which the section has the least bytes, read backwards.
+func findStrings(d []byte, s string) (out []int, ends bool) {
 	want := append([]byte(s), 0)
+	ends = true
 	for p := 0; p < len(d); {
 		i := bytes.Index(d[p:], want)
 		if i < 0 {
 			break
 		}
-		out = append(out, from+NameRef(p+i))
-		p += i + 1
+		p += i
+		ends = ends && p > 0 && d[p-1] != 0
+		out = append(out, p)
+		p++
 	}
-	return out
+	for i := range out {
+		if ends && backwards(d, out[i], out[0]) {
+			out[0], out[i] = out[i], out[0]
+		}
+	}
+	return out, ends
+}
+
+// backwards reports whether what is before a place is less than what is before another, read backwards.
+func backwards(d []byte, a, b int) bool {
+	for a > 0 && b > 0 && d[a-1] == d[b-1] {
+		a, b = a-1, b-1
+	}
+	return a > 0 && b > 0 && d[a-1] < d[b-1]
 }
 
 // Match reports whether the name that a reference stands for matches.

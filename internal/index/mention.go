@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
@@ -23,7 +24,35 @@ const maxNeedles = 8
 // Mentions returns the units that can have sites of the selector's literal, by size. ok
 // is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
-	mentions, ok, err := x.mentioned(sel, true)
+	if sel.ends {
+		if units, ok, err = x.mentionsFirst(ctx, sel); ok || err != nil {
+			return units, ok, err
+		}
+	}
+	return x.mentionsOf(ctx, sel, sel.offsets)
+}
+
+// mentionsFirst is Mentions for a name that is only at the ends of longer strings, in one section. Then a linker has merged the ends, and it
+// keeps one place for equal strings: no name of 300,000 in four kernels has two, which one is with `ld -r`, which does not merge, and has whole strings
+// therefore. So the other places are not searched for if a function has its name at the first one; ok is false if none has.
+func (x *Index) mentionsFirst(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
+	units, ok, err = x.mentionsOf(ctx, sel, sel.offsets[:1])
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	var named atomic.Bool
+	err = x.EachUnit(ctx, units, func(_ *Scanner, u *Unit) error {
+		if slices.ContainsFunc(u.Recs, func(r Rec) bool { return r.Name == sel.offsets[0] }) {
+			named.Store(true)
+		}
+		return nil
+	})
+	return units, named.Load(), err
+}
+
+// mentionsOf is Mentions for a name at some offsets.
+func (x *Index) mentionsOf(ctx context.Context, sel *Selector, offsets []NameRef) (units []int, ok bool, err error) {
+	mentions, ok, err := x.mentioned(sel, offsets, true)
 	if !ok || err != nil {
 		return nil, false, err
 	}
@@ -46,13 +75,13 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 // Mentioned is Mentions for units that are asked for one by one, by their numbers. is, if it is not nil, is asked whether what refers to the
 // name in .debug_info, at an offset, is what is looked for.
 func (x *Index) Mentioned(sel *Selector) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
-	return x.mentioned(sel, false)
+	return x.mentioned(sel, sel.offsets, false)
 }
 
-// mentioned is Mentioned. functions says that only functions' names are asked for: then the name itself is searched for only in units that
-// have some of those in their entries.
-func (x *Index) mentioned(sel *Selector, functions bool) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
-	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.byIndex() {
+// mentioned is Mentioned, for a name at some offsets. functions says that only functions' names are asked for: then the name itself is
+// searched for only in units that have some of those in their entries.
+func (x *Index) mentioned(sel *Selector, offsets []NameRef, functions bool) (mentions func(unit int, is func(at uint64) bool) bool, ok bool, err error) {
+	if sel.literal == "" || len(offsets) > maxNeedles || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
 	shapes, err := x.shapesOf()
@@ -63,11 +92,11 @@ func (x *Index) mentioned(sel *Selector, functions bool) (mentions func(unit int
 	if x.Data.BigEndian {
 		order = binary.BigEndian
 	}
-	needles := make([]needle, 0, len(sel.offsets))
+	needles := make([]needle, 0, len(offsets))
 	var text needle
 	err = x.Guard(func() error {
 		rare := rarity(x.Data.Info)
-		for _, n := range sel.offsets {
+		for _, n := range offsets {
 			needles = append(needles, newNeedle(order.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
 		}
 		text = newNeedle(append([]byte(sel.literal), 0), rare)
