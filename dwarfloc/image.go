@@ -328,10 +328,12 @@ func (img *Image) readAside(symbols bool) {
 			_ = img.r.Index.Work(func() error { f(); return nil })
 		})
 	}
+	if symbols {
+		aside(img.r.Code.ReadTables) // first: that an image is a kernel's is asked next
+	}
 	aside(func() { _ = img.r.Data.FrameTable() })
 	if symbols {
-		aside(func() { _, _ = img.file.SymbolIndex() })
-		aside(img.r.Code.ReadTables)
+		aside(func() { img.file.FunctionSymbols(0, 0) })
 	}
 }
 

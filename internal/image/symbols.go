@@ -147,9 +147,19 @@ func (f *File) readSymbols(tables []symbols) []byte {
 		syms = f.codeSymbols(&tables[i], uint32(before), syms)
 		before += len(tables[i].strs)
 	}
-	// By address, then by rank, then by order in the file: the sort is stable.
-	syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
-	syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
+	// By address, then by rank, then by order in the file: the sort is stable. A rank has three bits, for which nearly all images have room at the
+	// top of addresses: that of their code is the same.
+	const rankBits = 3
+	differ := uint64(0)
+	for i := range syms {
+		differ |= syms[i].addr ^ syms[0].addr
+	}
+	if differ>>(64-rankBits) == 0 {
+		syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr<<rankBits | uint64(s.rank) })
+	} else {
+		syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
+		syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
+	}
 	le := binary.LittleEndian
 	out := make([]byte, 0, len(syms)*symSize)
 	for i := range syms {

@@ -21,11 +21,11 @@ type shape struct {
 
 var (
 	crossing = [...]dw.Attr{dw.AttrAbstractOrigin, dw.AttrSpecification}
-	// elsewhere are the forms of references that lead out of a unit.
-	elsewhere = [...][]byte{
-		binary.AppendUvarint(nil, uint64(dw.FormRefAddr)), binary.AppendUvarint(nil, uint64(dw.FormGNURefAlt)),
-		binary.AppendUvarint(nil, uint64(dw.FormRefSup4)), binary.AppendUvarint(nil, uint64(dw.FormRefSup8)),
-	}
+	// elsewhere are the forms of references that lead out of a unit, and which of their bytes is rare in abbreviations.
+	elsewhere = [...]struct {
+		form dw.Form
+		rare int
+	}{{dw.FormRefAddr, 0}, {dw.FormGNURefAlt, 1}, {dw.FormRefSup4, 0}, {dw.FormRefSup8, 0}}
 	// named are the entries of which records are made: see (*abbrev).classify in internal/dw.
 	named = [...]dw.Tag{dw.TagSubprogram, dw.TagInlinedSubroutine}
 )
@@ -75,27 +75,30 @@ func (x *Index) readShapes(d *dw.Data) error {
 
 func shapeOf(d []byte, bigEndian bool) shape {
 	var s shape
-	for _, a := range crossing {
-		s.crosses = s.crosses || anyAfter(d, byte(a), func(form []byte) bool {
-			return slices.ContainsFunc(elsewhere[:], func(f []byte) bool { return bytes.HasPrefix(form, f) })
+	for _, e := range elsewhere {
+		form := binary.AppendUvarint(nil, uint64(e.form))
+		s.crosses = s.crosses || anyAt(d, form[e.rare], func(at int) bool {
+			at -= e.rare
+			return at > 0 && slices.Contains(crossing[:], dw.Attr(d[at-1])) && bytes.HasPrefix(d[at:], form)
 		})
 	}
 	for _, tag := range named {
-		s.names = s.names || anyAfter(d, byte(tag), func(rest []byte) bool {
-			return len(rest) > 0 && rest[0] <= 1 && namesItself(bin.Reader{D: rest, P: 1, BigEndian: bigEndian})
+		s.names = s.names || anyAt(d, byte(tag), func(at int) bool {
+			children := at + 1
+			return children < len(d) && d[children] <= 1 && namesItself(bin.Reader{D: d, P: children + 1, BigEndian: bigEndian})
 		})
 	}
 	return s
 }
 
-// anyAfter reports whether what follows a byte, anywhere in d, is what is asked for.
-func anyAfter(d []byte, c byte, is func(rest []byte) bool) bool {
-	for {
-		i := bytes.IndexByte(d, c)
+// anyAt reports whether a byte is in d where it is what is asked for.
+func anyAt(d []byte, c byte, is func(at int) bool) bool {
+	for p := 0; ; p++ {
+		i := bytes.IndexByte(d[p:], c)
 		if i < 0 {
 			return false
 		}
-		if d = d[i+1:]; is(d) {
+		if p += i; is(p) {
 			return true
 		}
 	}
