@@ -51,3 +51,22 @@ func TestMentions(t *testing.T) {
 		t.Errorf("names searched for: %v", searched)
 	}
 }
+
+// TestFindStrings: where a name is only at the ends of longer ones, the place that GNU ld uses comes first; a whole one is one of several.
+func TestFindStrings(t *testing.T) {
+	for _, c := range []struct {
+		section string
+		want    []int
+		ends    bool
+	}{
+		// The order is that of Linux 6.1, where all references to get_page are to the end of find_get_page.
+		{"try_get_page\x00pagecache_get_page\x00find_get_page\x00target_page\x00", []int{37, 4, 23, 49}, true},
+		{"try_get_page\x00get_page\x00", []int{4, 13}, false},
+		{"get_page\x00try_get_page\x00", []int{0, 13}, false},
+		{"get_pages\x00", nil, true},
+	} {
+		if got, ends := findStrings([]byte(c.section), "get_page"); !slices.Equal(got, c.want) || ends != c.ends {
+			t.Errorf("%q: %d, %v; want %d, %v", c.section, got, ends, c.want, c.ends)
+		}
+	}
+}
