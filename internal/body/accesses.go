@@ -69,8 +69,9 @@ func (img *Image) StoredLater(from, end uint64, m Slot) (register, ok bool) {
 // maxFirst bounds the bytes of code that SetsFirst reads.
 const maxFirst = 256
 
-// SetsFirst reports whether code at a link-time address sets one of some registers before its first branch or call.
-func (img *Image) SetsFirst(from uint64, of Registers) bool {
+// SetsFirst reports whether code at a link-time address sets one of some registers before its first branch or call. One of unread, of these,
+// counts only if nothing reads it before, not even what sets it.
+func (img *Image) SetsFirst(from uint64, of, unread Registers) bool {
 	arch := insn.For(img.Instructions())
 	sec := img.SectionAt(from)
 	if arch == nil || sec == nil || of == 0 {
@@ -82,7 +83,8 @@ func (img *Image) SetsFirst(from uint64, of Registers) bool {
 		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
 			return false
 		}
-		if w, ok := arch.Writes(code); ok && w.Registers&of != 0 {
+		reads, w, ok := arch.Accesses(code)
+		if of &^= reads & unread; ok && w.Registers&of != 0 {
 			return true
 		}
 		code = code[in.Size:]

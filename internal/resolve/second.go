@@ -36,10 +36,13 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	}
 	located := v.Located()
 	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || truth(v, &l))
-	late := located && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
+	part := v.Reason.Code == reasons.MissingPiece // the parts that are there are asked for by their names
+	late := (located || part && k == convention.Changed) && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
 	switch {
 	case same:
 		return true, nil
+	case part && !late:
+		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
 		return true, nil
@@ -81,24 +84,28 @@ func covers(l *loc.Location, t *types.Type) bool {
 	return bits >= 8*uint64(size)
 }
 
-// SetFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first
-// branch or call. LLVM writes such a location for an argument that the first instructions load from the stack: what they set holds the
-// argument from then on, up to the end of the function, and at its first instruction does not (seen with clang 19 and 22). Registers that point
-// into the frame are not looked at: spill.go is about what is there.
+// SetFirst reports whether a function sets a register of a location that is one for its whole scope, before its first branch or call. LLVM writes such
+// a location for an argument that the first instructions load from the stack: what they set holds the argument from then on, up to the end of the
+// function, and at its first instruction does not (seen with clang 19 and 22). GCC does for the only note of a variable, wherever it begins: of a clone's parameter it can
+// be that behind a move to another register (seen with gcc 11 and 12, without views). But its code may also extend an argument in its register, which
+// reads that. Registers that point into the frame are not looked at: spill.go is about what is there.
 func SetFirst(s *entries.Spot, l *loc.Location) bool {
-	if s.U.Body.GNU() {
-		return false
-	}
+	arch := s.U.Img.Arch()
 	frame, framed := s.U.Img.Code.FramePointer()
-	var of body.Registers
+	var of, unread body.Registers
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(s.U.Img.Arch().SP) && (!framed || n.K != frame) {
-				of |= 1 << n.K
+			if n.Op != ops.Reg || n.K >= 64 || n.K == uint64(arch.SP) || framed && n.K == frame {
+				return
+			}
+			of |= 1 << n.K
+			// A register that functions preserve passes nothing: what reads it saves it.
+			if s.U.Body.GNU() && !slices.Contains(arch.Preserved, uint16(n.K)) {
+				unread |= 1 << n.K
 			}
 		})
 	})
-	return s.U.Img.Code.SetsFirst(s.Fun.Start, of)
+	return s.U.Img.Code.SetsFirst(s.Fun.Start, of, unread)
 }
 
 // truth reports whether a location is the low bit of another one, for a truth value.
@@ -121,7 +128,7 @@ func doubtful(v *Answer) bool {
 	switch v.Reason.Code {
 	case reasons.None:
 		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
-	case reasons.NotAtSite, reasons.NotStoredYet, reasons.Contradictory, reasons.EntryValueOnly:
+	case reasons.NotAtSite, reasons.NotStoredYet, reasons.Contradictory, reasons.EntryValueOnly, reasons.MissingPiece:
 		return true
 	}
 	return false
