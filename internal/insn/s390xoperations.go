@@ -180,7 +180,7 @@ func decodeS390(code []byte) (op operation, ok bool) {
 }
 
 // conditionS390 follows a branch on the condition code, or one that compares two registers, or one and a
-// number.
+// number, or that counts in one.
 func conditionS390(t *symbolic.Trace, code []byte) symbolic.Condition {
 	word, _, _ := wordS390(code)
 	r1, low := t.Regs[word>>36&15], word>>32&15
@@ -189,9 +189,16 @@ func conditionS390(t *symbolic.Trace, code []byte) symbolic.Condition {
 	case (op == 0xa7 || op == 0xc0) && low == 4:
 		t.Branch, m = t.Flags, word>>36&15
 	case op != 0xec:
+		if op == 0x84 || op == 0x85 || (op == 0xa7 || op == 0xcc) && low >= 6 {
+			t.Lose(1 << (word >> 36 & 15)) // it counts: BRXH, BRXLE, BRCT, BRCTG, BRCTH
+		}
 		return symbolic.Always
 	default:
 		last := word & 0xff
+		if last&^1 == 0x44 { // BRXHG, BRXLG
+			t.Lose(1 << (word >> 36 & 15))
+			return symbolic.Always
+		}
 		bits := uint8(32)
 		if last == 0x64 || last == 0x65 || last == 0x7c || last == 0x7d {
 			bits = 64

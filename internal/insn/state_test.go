@@ -96,3 +96,31 @@ func TestBits(t *testing.T) {
 		}
 	}
 }
+
+// TestCounts: of branches, those that count change a register.
+func TestCounts(t *testing.T) {
+	for _, tt := range []struct {
+		architecture, what, code string
+		register                 uint64
+		changes                  bool
+	}{
+		{"amd64", "jge", "7d05", 2, false},
+		{"amd64", "loop", "e205", 2, true},
+		{"arm64", "cbz", "01010034", 1, false},
+		{"s390x", "jne", "a7740010", 7, false},
+		{"s390x", "brct", "a7260010", 2, true},
+		{"s390x", "brctg", "a7270010", 2, true},
+		{"s390x", "brcth", "cc2600000010", 2, true},
+		{"s390x", "brxle", "85240010", 2, true},
+		{"s390x", "brxle, the step", "85240010", 4, false},
+		{"s390x", "brxhg", "ec2400100044", 2, true},
+		{"s390x", "cgrje", "ec2400108064", 2, false},
+	} {
+		s := insn.For(tt.architecture).State()
+		was, _ := s.Register(tt.register)
+		s.Step(dwarftest.Hex(t, tt.code), 0x1000)
+		if is, known := s.Register(tt.register); (is != was) != tt.changes || !known {
+			t.Errorf("%s: %s: changes the register: %v, want %v", tt.architecture, tt.what, is != was, tt.changes)
+		}
+	}
+}
