@@ -35,6 +35,7 @@ func init() {
 		Result:            (*Site).result,
 		ReturnAddress:     (*Site).returnAddress,
 		Returns:           (*Site).returns,
+		Unset:             (*Site).unset,
 		WaysIn:            (*Site).waysIn,
 		WaysOut:           (*Site).waysOut,
 		EachOf:            (*SiteList).each,

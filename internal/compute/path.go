@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -103,6 +104,15 @@ func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []syntax.Step) (*dwarfl
 	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.Loc.Doubt, out.Site = v.Loc.Rule, cmp.Or(v.Loc.Doubt, f.doubt), s
+	if out.Loc.Doubt == reasons.None && len(path) > 0 {
+		unset, err := inside.Unset(s, v, &out.Loc, out.Type)
+		if err != nil {
+			return nil, err
+		}
+		if unset {
+			out.Loc.Doubt = reasons.Contradictory
+		}
+	}
 	out.OfFunction = out.OfFunction || f.inner && !inner(v)
 	if f.elements != nil {
 		out.Elements = f.ev.Value(f.elements)

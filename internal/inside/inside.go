@@ -148,6 +148,10 @@ var ReturnAddress = f.ReturnAddress
 // refusals.ErrMovingStack or refusals.ErrUnwinding if a return probe could harm the program, and the sites are not all known.
 var Returns = f.Returns
 
+// Unset reports whether the function may be yet to store a part of a variable at a site at a line: a member or an element, with a location and a type. It is in the
+// frame, and no instruction stores any of it before: a store that nobody reads is gone, or the source has none.
+var Unset = f.Unset
+
 // WaysIn returns the sites of an instance's ways in: copies of the site. If it is given away, as who has no more use for it says, one of them is the site itself.
 var WaysIn = f.WaysIn
 

@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -197,8 +199,15 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 
 // unset reports whether a variable at a line is in the frame, where no instruction stores any of it before: a store that nobody reads is gone, or the source has none.
 func (ev *Evaluator) unset(l *loc.Location, t *types.Type) (bool, error) {
-	m, ok := ev.frameSlot(l, t)
-	if !ok {
+	return ev.Unset(l, t, l, t)
+}
+
+// Unset is unset of a part of a variable, with a location and a type.
+func (ev *Evaluator) Unset(whole *loc.Location, of *types.Type, l *loc.Location, t *types.Type) (bool, error) {
+	m, ok := ev.frameSlot(whole, of)
+	part, also := ev.frameSlot(l, t)
+	from := part.Off - m.Off
+	if !ok || !also || part.Base != m.Base || from < 0 || from+part.Size > m.Size || part.Size <= 0 {
 		return false, nil
 	}
 	c, err := ev.instructionsOf(ev.spot)
@@ -206,7 +215,7 @@ func (ev *Evaluator) unset(l *loc.Location, t *types.Type) (bool, error) {
 		return false, err
 	}
 	parts, ok := c.Stale(ev.spot.At.Addr, m.Base, m.Off, m.Size, 0)
-	return ok && len(parts) == 1 && parts[0] == [2]int64{0, m.Size}, nil
+	return ok && slices.ContainsFunc(parts, func(p [2]int64) bool { return p[0] <= from && from+part.Size <= p[1] }), nil
 }
 
 // frameSlot returns the slot of the frame that an object with a type is in.

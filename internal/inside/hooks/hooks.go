@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -52,6 +53,7 @@ type Functions[I, S, L, V, M any] struct {
 	Result        func(s *S) (*V, error)
 	ReturnAddress func(s *S) (*V, error)
 	Returns       func(s *S, force bool) (at []*S, moved bool, err error)
+	Unset         func(s *S, v *V, l *loc.Location, t *types.Type) (bool, error)
 	WaysIn        func(s *S, w *body.Ways, given bool) []*S
 	WaysOut       func(s *S, w *body.Ways) []*S
 }
