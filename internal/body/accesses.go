@@ -115,29 +115,6 @@ func (img *Image) Sets(addr, register uint64) bool {
 	return ok && w.Registers.Has(register)
 }
 
-// Untouched reports whether all instructions from one link-time address to another are known, and none sets a register; but the last one may, if last is set. What a
-// call sets does not count.
-func (img *Image) Untouched(from, to, register uint64, last bool) (untouched bool) {
-	arch := insn.For(img.Instructions())
-	if arch == nil || from >= to {
-		return false
-	}
-	err := img.View(from, to-from, func(code []byte) {
-		for len(code) > 0 {
-			in, ok := arch.Next(code)
-			if !ok {
-				return
-			}
-			if w, ok := arch.Writes(code); !in.Call && (!last || in.Size < len(code)) && (!ok || w.Registers.Has(register)) {
-				return
-			}
-			code = code[in.Size:]
-		}
-		untouched = true
-	})
-	return untouched && err == nil
-}
-
 // maxBefore is how many instructions before an address are looked at.
 const maxBefore = 64
 

@@ -73,3 +73,35 @@ func (h *Registers) Holds(was, at uint64) (register uint64, bits uint8, ok bool)
 	}
 	return register, bits, bits > 0
 }
+
+// Keeps reports whether a register has, at each instruction from one link-time address to another and on all paths there, so many lower bits of what another one had
+// where the function begins.
+func (h *Registers) Keeps(register, was uint64, bits uint8, from, to uint64) bool {
+	if h == nil || h.graph.Why != "" || was >= Followed {
+		return false
+	}
+	first, ok := h.graph.At(from)
+	if !ok {
+		return false
+	}
+	s := h.arch.State()
+	for b := h.graph.Block(int32(first)); int(b) < len(h.graph.Blocks); b++ {
+		block, in := &h.graph.Blocks[b], &h.moves()[b]
+		s.Restart()
+		for n := block.First; n < block.Last; n++ {
+			at := h.graph.Insns[n].Addr
+			if at >= to {
+				return true
+			}
+			if at >= from {
+				v, _ := s.Register(register)
+				of, same, is := s.Input(v)
+				if !is || of >= Followed || in[of].of != int8(was) || min(in[of].bits, same) < bits {
+					return false
+				}
+			}
+			s.Step(h.graph.Bytes(n), at)
+		}
+	}
+	return true
+}

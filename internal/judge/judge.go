@@ -103,7 +103,7 @@ type Evidence interface {
 	Placed() (bool, error)
 	// Assigned returns what the bodies of the function show.
 	Assigned() (Assignment, error)
-	// Kept reports whether the function out of line has what it was called with to its end, and none of its bodies shows an assignment.
+	// Kept reports whether the function out of line has what it was called with to its end, and none of its bodies assigns it inside a part.
 	Kept() (bool, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)

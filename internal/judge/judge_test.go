@@ -85,6 +85,7 @@ func TestRows(t *testing.T) {
 		{"overtaken", true, unmarked, known{overtaken: true}},
 		{"before, unmarked", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
+		{"views", false, views, known{midway: true, assigned: judge.Between, kept: true}},
 		{"midway", true, views, known{midway: true, assigned: judge.Between}},
 		{"midway", true, llvm, known{midway: true, assigned: judge.Inside}},
 		{"views", false, views, known{midway: true}},

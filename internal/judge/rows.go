@@ -111,8 +111,11 @@ var Rows = []Row{
 			if a, err := e.Assigned(); a == Never || err != nil {
 				return false, err
 			}
-			passed, err := e.PassedOn()
-			return !passed, err
+			if passed, err := e.PassedOn(); passed || err != nil {
+				return false, err
+			}
+			kept, err := e.Kept()
+			return !kept, err
 		},
 	},
 	{

@@ -1,11 +1,8 @@
 package resolve
 
 import (
-	"bytes"
-
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
@@ -14,13 +11,13 @@ import (
 )
 
 // A function out of line that assigns its parameter has two values of it, and its return is behind both. So where its debug information says that the
-// parameter is, in all of the function, in a register that no instruction writes, or in several to which the code moves it, or in the end what it was at the
+// parameter is, in all of the function, in registers that have on all paths what it was called with, or in the end what it was at the
 // entry, no statement assigns it. A body that was inlined does not show that: what a statement assigns can be computed by its last instruction, and be noted
 // nowhere.
 
 // Kept asks the bodies of the function in the unit.
 func (e *evidence) Kept() (bool, error) {
-	if a, err := e.Assigned(); a != judge.Never || err != nil {
+	if a, err := e.Assigned(); a == judge.Inside || err != nil {
 		return false, err
 	}
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
@@ -81,42 +78,38 @@ func (f *changes) keeps(out map[uint64]bool) error {
 	})
 }
 
-// entered reports whether debug information says of a parameter of a function out of line that it is in one register, which no instruction writes, or in
-// several to which the code moves it, or what it was at the entry.
+// entered reports whether debug information says of a parameter of a function out of line that it is in registers, which have on all paths what it was called
+// with, or what it was at the entry.
 func (f *changes) entered(x *entries.Var, r dw.Range) bool {
-	code := f.u.Img.Code
+	code, err := f.ev.codeOf(f.spot)
+	if err != nil || code.Why != "" {
+		return false
+	}
+	size, err := bitsOf(x)
+	if err != nil || size == 0 {
+		return false
+	}
 	if x.Location.IsBlock() {
 		n, ok := register(x.Location.Bytes())
-		return ok && code.Untouched(r.Lo, r.Hi, n, false)
+		return ok && code.Held().Keeps(n, n, size, r.Lo, r.Hi)
 	}
-	at := r.Lo
-	var last dw.LocEntry
-	var moved body.Registers // registers to which it was moved
-	f.size = 0
+	at, was := r.Lo, uint64(0)
 	l := f.u.Locations(x.Location, x.Views)
-	for v := (dw.LocEntry{}); l.Next(&v); {
+	for v := (dw.LocEntry{}); l.Next(&v); at = v.Hi {
 		if v.Default || v.Viewed || v.Lo != at || len(v.Expr) == 0 {
 			return false
 		}
-		at = v.Hi
-		if bytes.Equal(last.Expr, v.Expr) {
-			v.Lo = last.Lo // one entry: what writes the register between is inside
-		}
 		n, in := register(v.Expr)
-		switch entry := v.Expr[0] == eval.OpEntryValue || v.Expr[0] == eval.OpGNUEntryValue; {
-		case entry && last.Expr != nil && !isValue(f.u, v.Expr):
-			last = v
+		if at == r.Lo {
+			was = n
+		}
+		entry := v.Expr[0] == eval.OpEntryValue || v.Expr[0] == eval.OpGNUEntryValue
+		if entry && at != r.Lo && !isValue(f.u, v.Expr) {
 			continue
-		case !in || !code.Untouched(v.Lo, v.Hi, n, true):
+		}
+		if !in || !code.Held().Keeps(n, was, size, v.Lo, v.Hi) {
 			return false
 		}
-		if _, was := register(last.Expr); last.Expr != nil && !bytes.Equal(last.Expr, v.Expr) && (was || !moved.Has(n)) {
-			if same, _, err := f.compare(x, &last, &v); !same || err != nil {
-				return false
-			}
-		}
-		moved |= 1 << n
-		last = v
 	}
 	return l.Err == nil && at == r.Hi
 }
