@@ -60,6 +60,44 @@ int main(void)
 	}
 }
 
+// TestFrameMadeLater: LLVM makes the frame on the paths that need it, behind what it says is the end of the prologue, and describes by the frame what the caller has passed on
+// the stack.
+func TestFrameMadeLater(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+volatile int sink, ready, width = 3;
+struct mark { long index, line, column; };
+__attribute__((noinline)) void fill(char *room, long n) { for (long i = 0; i < 48; i++) room[i] = (char)(n + i); }
+__attribute__((noinline)) int roll(struct mark m)
+{
+	char room[48];
+	if (ready)
+		return 1;
+	if (width > m.column)
+		return 2;
+	fill(room, m.line);
+	fill(room, m.index);
+	sink = room[7];
+	return room[5] + room[9];
+}
+int main(void)
+{
+	struct mark m = {4, 5, 6};
+	for (int i = 0; i < 2; i++) { ready = i; sink = roll(m); }
+	return 0;
+}
+`
+	for _, compiler := range []string{"clang-14 -O2", "clang-16 -O2", "clang-19 -O1", "clang-19 -O2", "clang-22 -O2", "clang-22 -Os"} {
+		words := strings.Fields(compiler)
+		path, img := build(t, words[0], "frame.c", source, words[1:]...)
+		for _, line := range traced(t, plans(t, img, "roll m.line"), "", path) {
+			if strings.Contains(line, "line=") && !strings.Contains(line, "line=5") {
+				t.Errorf("%s: %q", compiler, line)
+			}
+		}
+	}
+}
+
 // TestBodyEnds: a location without a list is that of the body. What the body calls last has changed the register behind it.
 func TestBodyEnds(t *testing.T) {
 	bpfexec.RequireOrSkip(t)

@@ -20,7 +20,7 @@ func (s *Spot) passPrologue(e dw.Entry) error {
 	}
 	// GCC says that it did not optimize, and clang does not say whether it optimized.
 	// Optimized parameters have location lists or registers; if all have slots, and there is
-	// one at least, the code is not optimized.
+	// one at least, the code is not optimized; but it is where the function has no frame yet behind its prologue, and makes one later.
 	slots, others, declared, err := s.slots(e)
 	if err != nil || slots == 0 && others == 0 || !u.Body.Unoptimized() && (slots == 0 || others > 0) {
 		return err
@@ -41,6 +41,11 @@ func (s *Spot) passPrologue(e dw.Entry) error {
 		end, ok, err := u.PrologueEnd(s.Addr, r.Hi, copies)
 		if err != nil {
 			return err
+		}
+		if ok && !u.Body.Unoptimized() {
+			if unset, err := u.Img.Data.FrameUnset(s.Addr, end); unset || err != nil {
+				return err
+			}
 		}
 		// Where the function begins with a loop, a probe after the prologue would count its turns. At the first instruction the
 		// calling convention says where the parameters are.

@@ -122,8 +122,14 @@ func (ev *Evaluator) Base(n uint64) (*loc.Expr, loc.Reason, error) {
 		if from, known, err = s.U.PrologueMark(rules.Code.Lo, rules.Code.Hi); err != nil || !known {
 			return nil, loc.Reason{}, err
 		}
-		body := rules.At(from)
-		above, known = body.Off, body.Of(n) && here.Of(n) && body.Off != rules.At(rules.Code.Lo).Off
+		body, entry := rules.At(from), rules.At(rules.Code.Lo)
+		if body.Of(n) && body.Off == entry.Off && here.Of(n) && here.Off == entry.Off {
+			if steady, err := ev.u.Img.Data.SteadyFrame(s.At.Addr); steady || err != nil {
+				return nil, loc.Reason{}, err
+			}
+			return nil, notSetUp, nil // the frame is made on some paths alone
+		}
+		above, known = body.Off, body.Of(n) && here.Of(n) && body.Off != entry.Off
 	} else if !here.Of(n) {
 		above, from, known = rules.First(n)
 	}
