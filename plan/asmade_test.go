@@ -124,6 +124,65 @@ int main(int c, char **v)
 	return sink == 99;
 }
 `, "c", "tree symbol", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os"}, "~"},
+	{"a statement whose instruction is ahead of the body", `
+#include <stdint.h>
+#include <stdlib.h>
+struct rc { uint64_t low, count, pos; uint32_t symbols[58]; uint16_t *probs[58]; };
+struct mf { const uint8_t *buffer; uint32_t ahead, pos; };
+struct coder { struct rc rc; uint32_t state, reps[4]; uint16_t literal[16][0x300]; };
+static inline void bit(struct rc *rc, uint16_t *prob, uint32_t b) { rc->symbols[rc->count] = b; rc->probs[rc->count] = prob; ++rc->count; }
+static inline void tree(struct rc *rc, uint16_t *probs, uint32_t levels, uint32_t symbol)
+{
+	uint32_t at = 1;
+	do { const uint32_t b = (symbol >> --levels) & 1; bit(rc, &probs[at], b); at = (at << 1) + b; } while (levels != 0);
+}
+static inline void matched(struct rc *rc, uint16_t *subcoder, uint32_t match_byte, uint32_t symbol)
+{
+	uint32_t offset = 0x100;
+	symbol += UINT32_C(1) << 8;
+	do {
+		match_byte <<= 1;
+		const uint32_t match_bit = match_byte & offset;
+		const uint32_t index = offset + match_bit + (symbol >> 8);
+		const uint32_t b = (symbol >> 7) & 1;
+		bit(rc, &subcoder[index], b);
+		symbol <<= 1;
+		offset &= ~(match_byte ^ symbol);
+	} while (symbol < (UINT32_C(1) << 16));
+}
+static inline void literal(struct coder *c, struct mf *mf, uint32_t position)
+{
+	const uint8_t cur = mf->buffer[mf->pos - mf->ahead];
+	uint16_t *sub = c->literal[((position & 3) << 2) + (mf->buffer[mf->pos - mf->ahead - 1] >> 6)];
+	if (c->state < 7) {
+		tree(&c->rc, sub, 8, cur);
+	} else {
+		const uint8_t match_byte = mf->buffer[mf->pos - c->reps[0] - 1 - mf->ahead];
+		matched(&c->rc, sub, match_byte, cur);
+	}
+	c->state = c->state < 4 ? 0 : c->state < 10 ? c->state - 3 : c->state - 6;
+}
+volatile uint32_t sink;
+__attribute__((noinline)) void encode(struct coder *c, struct mf *mf, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		c->rc.count = 0;
+		literal(c, mf, i);
+		for (uint64_t k = 0; k < c->rc.count; k++) sink += c->rc.symbols[k] + (c->rc.probs[k] - c->literal[0]);
+		mf->pos++;
+		if (i % 3 == 0) c->state += 7;
+	}
+}
+int main(int argc, char **v)
+{
+	static struct coder c; uint8_t text[64];
+	for (int i = 0; i < 64; i++) text[i] = 40 + i * 3;
+	struct mf mf = {text, 0, 9};
+	c.reps[0] = argc; c.state = 7;
+	encode(&c, &mf, 20);
+	return 0;
+}
+`, "c", "matched symbol", []string{"gcc-11 -O3", "gcc-12 -O3"}, "~"},
 	{"bit-fields", `
 struct record { unsigned size, one : 1, two : 2, three : 5; int four : 4, five : 4; unsigned char six, seven : 3; short eight : 9; };
 volatile long turns;

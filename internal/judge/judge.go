@@ -116,8 +116,8 @@ type Evidence interface {
 	// Overtaken reports whether an instruction that is not the body's has written the register between the body's first instructions, which
 	// were moved there, and the probe.
 	Overtaken() (bool, error)
-	// Hoisted reports whether the debug information does not say where the body is entered, and the register was last changed by an instruction of the body's before the
-	// probe.
+	// Hoisted reports whether the debug information does not say where the body is entered, or the note begins some views later, and the register was last changed by an
+	// instruction of the body's before the probe.
 	Hoisted() (bool, error)
 	// Alone reports whether the place is a register that no variable of a caller is in, and that the instruction at the probe writes, or in a function of
 	// whose parameters none has a list.

@@ -440,7 +440,8 @@ func (e *evidence) Overtaken() (bool, error) {
 
 func (e *evidence) Hoisted() (bool, error) {
 	s := e.s
-	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 || s.PCs.Ranges.Form == 0 {
+	noted := e.c.Rule == rule.LaterView && e.c.Later > 1
+	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 && !noted || s.PCs.Ranges.Form == 0 {
 		return false, nil
 	}
 	var slot *body.Slot
