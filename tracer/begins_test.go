@@ -208,6 +208,203 @@ int main(void)
 	return 0;
 }
 `
+	// LLVM copies the end of a block to the paths that go on alike: what another body returns then leaves by a jump of this one's.
+	const ends = `
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct item { struct item *next, *prev, *child; int type, whole; double number; char *text; };
+struct buffer { const char *text; size_t length, at, depth; void *(*make)(size_t); void (*drop)(void *); };
+int arrays;
+__attribute__((noinline)) int value(struct item *i, struct buffer *b);
+__attribute__((noinline)) struct buffer *skip(struct buffer *b) { while (b->at < b->length && b->text[b->at] == ' ') b->at++; return b; }
+__attribute__((noinline)) void delete(struct item *i) { while (i) { struct item *n = i->next; delete(i->child); free(i); i = n; } }
+__attribute__((noinline)) int object(struct item *i, struct buffer *b) { i->type = 9; b->at++; return 1; }
+__attribute__((noinline)) int string(struct item *i, struct buffer *b) { i->type = 5; b->at += 2; return 1; }
+static struct item *make(struct buffer *b) { struct item *i = b->make(sizeof *i); if (i) memset(i, 0, sizeof *i); return i; }
+static int number(struct item *i, struct buffer *b)
+{
+	char *end = NULL, *copy, point = '.';
+	size_t n = 0, k; int has = 0;
+	if (b->text == NULL) return 0;
+	for (k = 0; b->at + k < b->length; k++)
+		switch (b->text[b->at + k]) {
+		case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9': case '+': case '-': case 'e': case 'E': n++; break;
+		case '.': n++; has = 1; break;
+		default: goto done;
+		}
+done:
+	copy = b->make(n + 1);
+	if (copy == NULL) return 0;
+	memcpy(copy, b->text + b->at, n);
+	copy[n] = 0;
+	if (has) for (k = 0; k < n; k++) if (copy[k] == '.') copy[k] = point;
+	double d = strtod(copy, &end);
+	if (copy == end) { b->drop(copy); return 0; }
+	i->number = d;
+	if (d >= 2147483647) i->whole = 2147483647; else if (d <= -2147483648.0) i->whole = -2147483647 - 1; else i->whole = (int)d;
+	i->type = 8;
+	b->at += end - copy;
+	b->drop(copy);
+	return 1;
+}
+static int array(struct item *i, struct buffer *b)
+{
+	struct item *head = NULL, *now = NULL;
+	if (b->depth >= 1000) return 0;
+	b->depth++;
+	if (b->text[b->at] != '[') goto fail;
+	b->at++;
+	skip(b);
+	if (b->at < b->length && b->text[b->at] == ']') goto success;
+	if (b->at >= b->length) { b->at--; goto fail; }
+	b->at--;
+	do {
+		struct item *new = make(b);
+		if (new == NULL) goto fail;
+		if (head == NULL) now = head = new; else { now->next = new; new->prev = now; now = new; }
+		b->at++;
+		skip(b);
+		if (!value(now, b)) goto fail;
+		skip(b);
+	} while (b->at < b->length && b->text[b->at] == ',');
+	if (b->at >= b->length || b->text[b->at] != ']') goto fail;
+success:
+	b->depth--;
+	if (head != NULL) head->prev = now;
+	i->type = 32;
+	i->child = head;
+	b->at++;
+	return 1;
+fail:
+	if (head != NULL) delete(head);
+	return 0;
+}
+__attribute__((noinline)) int value(struct item *i, struct buffer *b)
+{
+	if (b == NULL || b->text == NULL) return 0;
+	if (b->at + 4 <= b->length && strncmp(b->text + b->at, "null", 4) == 0) { i->type = 4; b->at += 4; return 1; }
+	if (b->at + 4 <= b->length && strncmp(b->text + b->at, "true", 4) == 0) { i->type = 2; b->at += 4; return 1; }
+	if (b->at < b->length && b->text[b->at] == '"') return string(i, b);
+	if (b->at < b->length && (b->text[b->at] == '-' || (b->text[b->at] >= '0' && b->text[b->at] <= '9'))) return number(i, b);
+	if (b->at < b->length && b->text[b->at] == '[') return array(i, b);
+	if (b->at < b->length && b->text[b->at] == '{') return object(i, b);
+	return 0;
+}
+void *none(size_t n) { return NULL; }
+int main(void)
+{
+	const char *t = "[1, [2,3 ,[ ] ], null,[true,4.5,[{,-7]], 8]";
+	struct buffer b = {t, strlen(t), 0, 0, malloc, free};
+	struct item *i = make(&b);
+	int r = value(i, &b);
+	struct buffer one = {"7", 1, 0, 0, none, free};
+	r += value(i, &one);
+	printf("runs 5 %d\n", r);
+	return 0;
+}
+`
+	// LLVM makes two loops of one, for a test of the body's that has the same outcome in each turn, and tests before them.
+	const unswitched = `
+#include <stdio.h>
+#include <string.h>
+#include <ctype.h>
+struct item { struct item *next; const char *name; };
+static int compare(const char *a, const char *b, const int exact)
+{
+	if (a == NULL || b == NULL) return 1;
+	if (a == b) return 0;
+	if (exact) return strcmp(a, b);
+	for (; tolower(*a) == tolower(*b); a++, b++)
+		if (*a == 0) return 0;
+	return tolower(*a) - tolower(*b);
+}
+__attribute__((noinline)) int sorted(struct item *at, const int exact)
+{
+	if (at == NULL || at->next == NULL) return 1;
+	while (at != NULL && at->next != NULL && compare(at->name, at->next->name, exact) < 0)
+		at = at->next;
+	return at == NULL || at->next == NULL;
+}
+int main(void)
+{
+	struct item i[6] = {{i + 1, "a"}, {i + 2, "B"}, {i + 3, "c"}, {i + 4, "D"}, {i + 5, "e"}, {0, "f"}};
+	int t = sorted(i, 0) + sorted(i, 1) + sorted(i + 4, 1) + sorted(i + 5, 0);
+	printf("runs %d %d\n", 5 + 1 + 1, t);
+	return 0;
+}
+`
+	// The caller's test is of what the body compares, and behind it the body goes on with what it has computed.
+	const compared = `
+#include <stdio.h>
+#include <stdlib.h>
+struct clause { unsigned size, flags; struct clause *next[2]; signed char *lits[2]; };
+struct solver { struct clause **from, **head; volatile long sum; };
+static signed char **end_of(struct clause *c) { return (signed char **)c->lits + c->size; }
+static int satisfied(struct clause *c)
+{
+	signed char **eol = end_of(c), **p, *l;
+	for (p = c->lits; p < eol; p++) { l = *p; if (*l == 1) return 1; }
+	return 0;
+}
+static void all_satisfied(struct solver *s)
+{
+	struct clause **p, *c;
+	for (p = s->from; p < s->head; p++) {
+		c = *p;
+		if (!c) continue;
+		if (c->flags & 2) continue;
+		if (satisfied(c)) continue;
+		abort();
+	}
+}
+__attribute__((noinline)) void check(struct solver *s) { all_satisfied(s); s->sum++; }
+int main(void)
+{
+	static signed char a = 1, b = -1;
+	struct clause *c[8]; int n = 0;
+	for (int i = 0; i < 8; i++) { c[i] = i == 3 ? 0 : calloc(1, sizeof **c + 32); if (c[i]) { c[i]->size = 1 + i % 3; c[i]->flags = i == 5 ? 2 : 0; c[i]->lits[0] = i & 1 ? &a : &b; c[i]->lits[1] = &a; if (c[i]->size == 1) c[i]->lits[0] = &a; if (c[i]->size == 3) c[i]->lits[2 - 0] = &b; n += i != 5; } }
+	struct solver s = {c, c + 8, 0};
+	check(&s);
+	printf("runs %d\n", n);
+	return 0;
+}
+`
+	// GCC joins the caller's test with the body's, and gives both the position of the latter.
+	const joined = `
+#include <stdio.h>
+#include <stdlib.h>
+struct coder { void *coder; unsigned long id, init; void (*end)(void *); long more[3]; };
+volatile long runs, ended;
+static inline void end(struct coder *next)
+{
+	if (next->init != 0) {
+		if (next->end != NULL) next->end(next->coder);
+		else free(next->coder);
+		*next = (struct coder){0};
+		ended++;
+	}
+}
+__attribute__((noinline)) void begin(struct coder *next, unsigned long *to, unsigned long id)
+{
+	if (to[1] != next->init)
+		end(next);
+	next->init = to[1];
+	next->id = id;
+}
+void nothing(void *p) { runs++; }
+int main(void)
+{
+	struct coder c = {0};
+	unsigned long to[6][2] = {{0, 0}, {0, 1}, {0, 1}, {0, 2}, {0, 0}, {0, 3}};
+	int n = 0;
+	c.end = nothing;
+	for (int i = 0; i < 6; i++) { n += to[i][1] != c.init; begin(&c, to[i], i); }
+	end(&c);
+	printf("runs %d\n", n + 1);
+	return 0;
+}
+`
 	gcc, clang := []string{"gcc-12 -O2", "gcc-12 -O3", "gcc-12 -Os", "gcc-12 -O2 -gno-variable-location-views"}, []string{"clang-14 -O2", "clang-16 -O2", "clang-19 -O2"}
 	for _, c := range []struct {
 		name, source, function string
@@ -222,6 +419,10 @@ int main(void)
 		{"code in the second of two loops", distributed, "moved", []string{"gcc-12 -O3"}},
 		{"parts of a sum", parts, "add", []string{"gcc-12 -O2 -fno-tree-vectorize -gno-statement-frontiers", "gcc-12 -Os -gno-statement-frontiers"}},
 		{"a constant of several bodies", constant, "init", clang},
+		{"a jump out of a body", ends, "array", []string{"clang-19 -O1", "clang-22 -O1"}},
+		{"a test before two loops", unswitched, "compare", []string{"clang-14 -O3", "clang-19 -O2"}},
+		{"behind what a body compares", compared, "end_of", []string{"clang-14 -O2", "clang-19 -O2", "clang-22 -O2"}},
+		{"a test that is joined with the caller's", joined, "end", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-12 -O3"}},
 		{"out of a loop", invariant, "step", clang},
 		{"turns of an unrolled loop", turns, "codes", clang},
 	} {

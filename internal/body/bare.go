@@ -1,8 +1,10 @@
 package body
 
 import (
+	"math/bits"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -65,6 +67,49 @@ func (c *Code) converted(i int32, w *flow.Way) bool {
 		}
 	}
 	return false
+}
+
+// joinedTests reports whether the test with which a way into a body ends may be one of the caller's too: GCC joins two tests behind which code goes on alike into one
+// (-ftree-ifcombine), at the position of the second, with the markers in front of both. There are then two branches at that position, where no other body of the function has
+// more than one, and the first needs what the caller has loaded, and the second does not.
+func (c *Code) joinedTests(i int32, w *flow.Way) bool {
+	g, b := c.graph, &c.bodies[i]
+	first := g.Block(w.Insn)
+	second, out, ok := g.FollowingTest(first)
+	x, y := g.Blocks[first].Last-1, g.Blocks[second].Last-1
+	r, again := c.rowAt(x), c.rowAt(y)
+	if !ok || r == nil || again == nil || c.placeOf(r, x) != c.placeOf(again, y) || !b.has(c.owner[x]) || !b.has(c.owner[y]) || c.entersAny(i, []int32{out}) {
+		return false
+	}
+	only := g.Needs(c.arch, w.Insn, x+1) &^ g.Needs(c.arch, g.Blocks[second].First, y+1)
+	loads := func(n int32) bool {
+		_, stores, ok := c.arch.Operand(g.Bytes(n))
+		return ok && !stores && !b.has(c.owner[n])
+	}
+	for ; only != 0 && !g.WrittenBy(c.arch, w.Insn, uint16(bits.TrailingZeros64(only)), false, loads); only &= only - 1 {
+	}
+	one := false
+	return only != 0 && c.others(b.rec, func(ranges []dw.Range) bool {
+		n := c.u.branchesAt(ranges, r)
+		one = one || n == 1
+		return n < 2
+	}) && one
+}
+
+// branchesAt returns how many branches at the place of a row of the line table are in some ranges.
+func (u *Unit) branchesAt(ranges []dw.Range, row *dw.Row) (n int) {
+	rows, err := u.Rows()
+	for _, r := range ranges {
+		_, _ = u.Image.each(r, func(at uint64, in insn.Insn, _ []byte) bool {
+			if in.Branches && in.Onward && !in.Call {
+				if x := dw.RowAt(rows, at); x != nil && x.File == row.File && x.Line == row.Line && x.Column == row.Column {
+					n++
+				}
+			}
+			return err == nil
+		})
+	}
+	return n
 }
 
 // unmarkedPart reports whether all that is left of an inlined body is a part that its function was split into, and that has no marker.

@@ -20,7 +20,7 @@ func (c *Code) without(i int32, marks []flow.Mark) flow.Runs {
 		}
 		none := func(m flow.Mark) bool {
 			return m.Kind != flow.MarkAway && slices.ContainsFunc(runs.In, func(w flow.Way) bool {
-				return w.Insn == m.Insn && (c.invariant(i, w.Insn, runs.In) || c.continues(i, w.Insn, runs.In))
+				return w.Insn == m.Insn && (c.invariant(i, w.Insn, runs.In) || c.unswitched(i, w.Insn, runs.In) || c.continues(i, w.Insn, runs.In))
 			})
 		}
 		left := slices.DeleteFunc(slices.Clone(marks), none)
@@ -153,8 +153,8 @@ func (c *Code) usesOwn(first int32) bool {
 	return false
 }
 
-// resumes reports whether a piece of a body, of which there is no copy, begins behind a test of the body's own alone, and an instruction of the caller's that changes
-// nothing but registers: an argument that is loaded no sooner.
+// resumes reports whether a piece of a body, of which there is no copy, begins behind a test of the body's own alone, or one of the caller's for which the body compares, and an
+// instruction of the caller's that changes nothing but registers: an argument that is loaded no sooner.
 func (c *Code) resumes(i, first int32) bool {
 	n := c.graph.Block(first)
 	for at := c.graph.Blocks[n].First; at < first; at++ {
@@ -163,7 +163,12 @@ func (c *Code) resumes(i, first int32) bool {
 		}
 	}
 	return !c.copied(first, c.pieceEnd(first)) && c.graph.OnlyBehind(n, func(last int32) bool {
-		return c.graph.Insns[last].Kind == flow.Branch && c.bodies[i].has(c.owner[last])
+		own := c.bodies[i].has(c.owner[last])
+		if !own && !c.u.GNU() && last > 0 && c.graph.Insns[last-1].Kind == flow.Plain && c.bodies[i].has(c.owner[last-1]) {
+			w, ok := c.arch.Writes(c.graph.Bytes(last - 1))
+			own = ok && w == (insn.Writes{})
+		}
+		return c.graph.Insns[last].Kind == flow.Branch && own
 	})
 }
 

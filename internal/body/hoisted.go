@@ -108,18 +108,5 @@ func (c *Code) WritesSince(ranges []dw.Range, at uint64) (w Registers, call bool
 	if !ok {
 		return 0, false
 	}
-	for _, n := range c.graph.Between(func(n int32) bool { return dw.Covers(ranges, c.graph.Insns[n].Addr) }, int32(to)) {
-		code := c.graph.Bytes(n)
-		in, known := c.arch.Next(code)
-		x, ok := c.arch.Writes(code)
-		switch {
-		case known && (in.Call || in.Branches || in.Lost):
-			call = call || in.Call
-		case !known || !ok:
-			return ^Registers(0), false
-		default:
-			w |= x.Registers
-		}
-	}
-	return w, call
+	return c.graph.Changed(c.arch, c.graph.Between(func(n int32) bool { return dw.Covers(ranges, c.graph.Insns[n].Addr) }, int32(to)))
 }

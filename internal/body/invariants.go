@@ -44,10 +44,33 @@ func (c *Code) invariant(i, first int32, in []flow.Way) bool {
 		s, ok := plain(k)
 		return ok && moved[s] && (k < first || k >= at)
 	})
-	return !copied && slices.ContainsFunc(in, func(w flow.Way) bool {
-		b := g.Block(w.Insn)
-		return b != n && g.Repeats(b, n)
+	return !copied && g.RepeatsAny(in, n)
+}
+
+// unswitched reports whether a piece of a body that begins at an instruction is only a test that was moved out of a loop in which another way into the body is: LLVM makes two
+// loops of one for a test with the same outcome in each turn, and none is left in them.
+func (c *Code) unswitched(i, first int32, in []flow.Way) bool {
+	g, n := c.graph, c.graph.Block(first)
+	last := g.Blocks[n].Last - 1
+	test, ok := c.stepAt(last)
+	if !ok || g.Insns[last].Kind != flow.Branch || !c.bodies[i].has(c.owner[last]) || c.entersAny(i, g.Blocks[n].Succs) {
+		return false
+	}
+	for at := first; at < last; at++ {
+		if k := g.Insns[at].Kind; k != flow.Plain && k != flow.Nop || !c.bodies[i].has(c.owner[at]) || c.acts(at) {
+			return false
+		}
+	}
+	tested := c.hasSuch(i, func(k int32) bool {
+		s, ok := c.stepAt(k)
+		return ok && k != last && g.Insns[k].Kind == flow.Branch && s.place == test.place
 	})
+	return !tested && g.RepeatsAny(in, n)
+}
+
+// entersAny reports whether the first instruction of one of some blocks is a body's.
+func (c *Code) entersAny(i int32, blocks []int32) bool {
+	return slices.ContainsFunc(blocks, func(n int32) bool { return c.bodies[i].has(c.owner[c.past(c.graph.Blocks[n].First)]) })
 }
 
 // withoutSpeculated drops the marks of pieces of a body that LLVM moved before a test of the caller's: only behind one side of the test is the

@@ -82,7 +82,19 @@ func (c *Code) leftOver(i int32) bool {
 
 // mostAct reports whether instructions of most other bodies of a record's function do what can be seen, or branch.
 func (c *Code) mostAct(rec int32) bool {
-	looked, acting, root := 0, 0, c.u.Recs[rec].Root
+	looked, acting := 0, 0
+	return c.others(rec, func(ranges []dw.Range) bool {
+		looked++
+		if slices.ContainsFunc(ranges, c.actsIn) {
+			acting++
+		}
+		return true
+	}) && 2*acting > looked
+}
+
+// others calls f with the ranges of other bodies of a record's function, as long as it returns true, and reports whether it has not returned false.
+func (c *Code) others(rec int32, f func(ranges []dw.Range) bool) bool {
+	looked, root := 0, c.u.Recs[rec].Root
 	for k := 0; root >= 0 && k < len(c.u.Recs) && looked < maxActing; k++ {
 		r := &c.u.Recs[k]
 		if r.Root != root || int32(k) == rec || r.Flags&index.HasPC == 0 {
@@ -92,16 +104,12 @@ func (c *Code) mostAct(rec int32) bool {
 		if err != nil {
 			return false
 		}
-		ranges, err := c.u.extentOf(e)
-		if err != nil {
+		if ranges, err := c.u.extentOf(e); err != nil || !f(ranges) {
 			return false
 		}
 		looked++
-		if slices.ContainsFunc(ranges, c.actsIn) {
-			acting++
-		}
 	}
-	return 2*acting > looked
+	return true
 }
 
 // actsIn reports whether an instruction in a range calls, or writes memory that is not in the frame.

@@ -15,7 +15,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 	runs := c.solver.Solve(c.pieces(i, nil, nil), nil)
 	starts := make(map[rowPlace]bool)
 	for _, w := range runs.In {
-		if r := c.rowAt(w.Insn); r != nil {
+		if r := c.rowAt(w.Insn); r != nil && !c.onlyLeaves(i, w.Insn) {
 			starts[c.placeOf(r, w.Insn)] = true
 		}
 	}
@@ -95,7 +95,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				if begins {
 					kind = flow.MarkEnter
 				}
-				if begins && c.behindTest(i, int32(n), at) {
+				if begins && c.behindTest(i, int32(n), at) || c.onlyLeaves(i, at) {
 					kind = flow.MarkPerhaps
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
@@ -148,6 +148,12 @@ func (c *Code) behindTest(i, block, at int32) (behind bool) {
 		return true
 	})
 	return behind
+}
+
+// onlyLeaves reports whether all that is left of a piece of a body is a jump out of the body: LLVM copies the end of a block to paths that go on alike, also to those of
+// others, and the jump keeps the position of a run's end. It may also be all that is left of a run.
+func (c *Code) onlyLeaves(i, at int32) bool {
+	return !c.u.GNU() && !c.u.IsGo() && c.graph.Insns[at].Kind == flow.Jump && !c.entersAny(i, c.graph.Blocks[c.graph.Block(at)].Succs)
 }
 
 // entryRow reports whether a row is that of the beginning of a function out of line, which says nothing of its instructions: LLVM counts those that save registers to a body

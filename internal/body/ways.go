@@ -99,7 +99,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		if c.othersToo(int32(i), w) {
 			continue
 		}
-		if w.Again = w.Again || part || marked && c.converted(int32(i), &w) || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
+		if w.Again = w.Again || part || marked && (c.converted(int32(i), &w) || c.joinedTests(int32(i), &w)) || merged && c.graph.Insns[w.Insn].Addr == b.start; part {
 			w.Before = nil
 		}
 		in := c.place(w)

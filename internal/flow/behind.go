@@ -49,6 +49,14 @@ func (g *Graph) Later(first int32, in []Way, each bool) bool {
 	return true
 }
 
+// RepeatsAny reports whether one of some ways is in a loop that does not have a block, which is not its own.
+func (g *Graph) RepeatsAny(in []Way, without int32) bool {
+	return slices.ContainsFunc(in, func(w Way) bool {
+		b := g.Block(w.Insn)
+		return b != without && g.Repeats(b, without)
+	})
+}
+
 // maxBehind bounds how many blocks are looked through.
 const maxBehind = 64
 
@@ -80,6 +88,52 @@ func (g *Graph) WrittenBy(a *insn.Arch, from int32, reg uint16, kept bool, such 
 		})
 	}
 	return before(g.Block(from), from)
+}
+
+// Needs returns the registers that instructions of a block, from one to another, need of those before them.
+func (g *Graph) Needs(a *insn.Arch, from, to int32) (needed uint64) {
+	made := uint64(0)
+	for at := from; at < to; at++ {
+		reads, w, _ := a.Accesses(g.Bytes(at))
+		needed |= uint64(reads) &^ made
+		made |= uint64(w.Registers)
+	}
+	return needed
+}
+
+// Changed returns the registers that some instructions write, all if that is not known; a call among them may write others.
+func (g *Graph) Changed(a *insn.Arch, insns []int32) (w insn.Registers, call bool) {
+	for _, n := range insns {
+		code := g.Bytes(n)
+		in, known := a.Next(code)
+		x, ok := a.Writes(code)
+		switch {
+		case known && (in.Call || in.Branches || in.Lost):
+			call = call || in.Call
+		case !known || !ok:
+			return ^insn.Registers(0), false
+		default:
+			w |= x.Registers
+		}
+	}
+	return w, call
+}
+
+// FollowingTest returns the block to which only the branch at the end of another block leads, if it ends with a branch too and goes on to one of the blocks to which
+// that does, and this one.
+func (g *Graph) FollowingTest(block int32) (test, out int32, ok bool) {
+	branches := func(n int32) bool { return g.Insns[g.Blocks[n].Last-1].Kind == Branch }
+	for _, test = range g.Blocks[block].Succs {
+		if !branches(block) || !branches(test) || g.Paths(test) != 1 {
+			continue
+		}
+		for _, out = range g.Blocks[test].Succs {
+			if slices.Contains(g.Blocks[block].Succs, out) {
+				return test, out, true
+			}
+		}
+	}
+	return 0, 0, false
 }
 
 // maxBetween is over how many blocks Between looks back.
