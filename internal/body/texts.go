@@ -1,13 +1,12 @@
 package body
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // text is the source text of a function: from the line that declares it to the next function
@@ -109,8 +108,8 @@ func (t *texts) prepare(u *Unit) error {
 	if err := t.prepareOthers(u); err != nil {
 		return err
 	}
-	for _, l := range t.lines {
-		slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
+	for i := range t.lines {
+		t.lines[i] = radix.Sort(t.lines[i], func(x *text) uint64 { return uint64(x.line)<<32 | uint64(x.column) })
 	}
 	t.read = true
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Edge is a way through code that its instructions do not show: after the instruction at From,
@@ -65,7 +66,7 @@ func (m *Marks) Tables() (*Tables, error) {
 		for i := range x.at {
 			x.at[i] = numbered{d.at(i).near(0), int32(i)}
 		}
-		slices.SortFunc(x.at, func(a, b numbered) int { return cmp.Compare(a.addr, b.addr) })
+		x.at = radix.Sort(x.at, func(n *numbered) uint64 { return n.addr })
 		t.tables = append(t.tables, x)
 		if l.form == Jumps {
 			t.jumps = &x
