@@ -333,7 +333,7 @@ func (img *Image) readAside(symbols bool) {
 	}
 	aside(func() { _ = img.r.Data.FrameTable() })
 	if symbols {
-		aside(func() { img.file.FunctionSymbols(0, 0) })
+		aside(func() { img.file.FunctionSymbols(0, 0) }) // any range makes it read and sort them
 	}
 }
 

@@ -147,8 +147,8 @@ func (f *File) readSymbols(tables []symbols) []byte {
 		syms = f.codeSymbols(&tables[i], uint32(before), syms)
 		before += len(tables[i].strs)
 	}
-	// By address, then by rank, then by order in the file: the sort is stable. A rank has three bits, for which nearly all images have room at the
-	// top of addresses: that of their code is the same.
+	// By address, then by rank, then by order in the file: the sort is stable. A rank has three bits. The top three bits of addresses are the same in
+	// all code of nearly every image, so that one sort can do without them.
 	const rankBits = 3
 	differ := uint64(0)
 	for i := range syms {

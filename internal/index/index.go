@@ -196,8 +196,8 @@ func findStrings(d []byte, s string) (out []int, ends bool) {
 		out = append(out, p)
 		p++
 	}
-	for i := range out {
-		if ends && backwards(d, out[i], out[0]) {
+	for i := 1; ends && i < len(out); i++ { // a place beside itself would be the same up to the section's beginning
+		if backwards(d, out[i], out[0]) {
 			out[0], out[i] = out[i], out[0]
 		}
 	}

@@ -32,9 +32,9 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 	return x.mentionsOf(ctx, sel, sel.offsets)
 }
 
-// mentionsFirst is Mentions for a name that is only at the ends of longer strings, in one section. Then a linker has merged the ends, and it
-// keeps one place for equal strings: no name of 300,000 in four kernels has two, which one is with `ld -r`, which does not merge, and has whole strings
-// therefore. So the other places are not searched for if a function has its name at the first one; ok is false if none has.
+// mentionsFirst is Mentions for a name that is only at the ends of longer strings, in one section. So a linker has merged the strings, and then equal
+// ones share one place: of the 300,000 names of functions in four kernels none has two. (`ld -r` does not merge, and names have several places in what it
+// writes, but as whole strings.) The other places are therefore not searched for if a function has its name at the first; ok is false if none has.
 func (x *Index) mentionsFirst(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
 	units, ok, err = x.mentionsOf(ctx, sel, sel.offsets[:1])
 	if !ok || err != nil {

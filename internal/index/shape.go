@@ -10,12 +10,12 @@ import (
 )
 
 // shape is what a unit's abbreviations can describe. They are a thirtieth of the entries, and tell of most units that a search through
-// those would find nothing. Their bytes are searched, not read, which can also match by chance: both are then true without need.
+// those would find nothing. Their bytes are searched, not read, and can match by chance: then a unit is searched or read without need.
 type shape struct {
 	// crosses: references to other units' functions, as with link-time optimization, and in deduplicated files.
 	crosses bool
-	// names: functions that have their names in their own entries, not in a section of strings. Of Linux 6.1's 2,352 units it is 111,
-	// for names of up to three characters.
+	// names: functions that have their names in their own entries, not in a section of strings. So it is in 111 of the 2,352 units of Debian's 6.1
+	// kernel: GCC writes names of up to three characters there.
 	names bool
 }
 
@@ -60,7 +60,7 @@ func (x *Index) readShapes(d *dw.Data) error {
 			to = min(to, starts[i+1])
 		}
 		if from < to {
-			shapes[i] = shapeOf(d.Abbrev[from:to], d.BigEndian)
+			shapes[i] = shapeOf(d.Abbrev[from:to])
 		}
 		return nil
 	})
@@ -73,7 +73,8 @@ func (x *Index) readShapes(d *dw.Data) error {
 	return err
 }
 
-func shapeOf(d []byte, bigEndian bool) shape {
+// shapeOf looks through the bytes of abbreviations.
+func shapeOf(d []byte) shape {
 	var s shape
 	for _, e := range elsewhere {
 		form := binary.AppendUvarint(nil, uint64(e.form))
@@ -85,7 +86,7 @@ func shapeOf(d []byte, bigEndian bool) shape {
 	for _, tag := range named {
 		s.names = s.names || anyAt(d, byte(tag), func(at int) bool {
 			children := at + 1
-			return children < len(d) && d[children] <= 1 && namesItself(bin.Reader{D: d, P: children + 1, BigEndian: bigEndian})
+			return children < len(d) && d[children] <= 1 && namesItself(bin.Reader{D: d, P: children + 1})
 		})
 	}
 	return s
