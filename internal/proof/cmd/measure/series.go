@@ -40,6 +40,9 @@ func Main(name, things, separator string, run func(ctx context.Context, s *Serie
 // in calls f with a folder: dir, or a temporary one if that is "".
 func in(name, dir string, f func(dir string) error) error {
 	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
 		return f(dir)
 	}
 	dir, err := os.MkdirTemp("", name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -12,9 +13,20 @@ import (
 
 // measureTwin builds real programs with and without optimization, traces both, and prints a page that compares what was seen.
 // Progress and what differs go to standard error.
-func measureTwin() { Main("twin", "programs and flavours", ";", twinRun) }
+func measureTwin() {
+	ends := flag.Bool("ends", false, "compare where runs end, in place of where they begin")
+	Main("twin", "programs and flavours", ";", func(ctx context.Context, s *Series) error {
+		if *ends {
+			return twinRun(ctx, s, twin.CompareEnds)
+		}
+		return twinRun(ctx, s, twin.Compare)
+	})
+}
 
-func twinRun(ctx context.Context, s *Series) error {
+// comparison is one of package twin's.
+type comparison func(ctx context.Context, dir string, p *twin.Program, sources string, flavours []twin.Flavour, done func(*twin.Result, error)) error
+
+func twinRun(ctx context.Context, s *Series, compare comparison) error {
 	var results []*twin.Result
 	failed, wrong := 0, 0
 	for _, p := range twin.Programs() {
@@ -27,7 +39,7 @@ func twinRun(ctx context.Context, s *Series) error {
 			return fmt.Errorf("no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)
 		}
 		first := true
-		err := twin.Compare(ctx, s.Dir, &p, sources, flavours, func(r *twin.Result, err error) {
+		err := compare(ctx, s.Dir, &p, sources, flavours, func(r *twin.Result, err error) {
 			if err != nil {
 				failed++
 				fmt.Fprintln(os.Stderr, err)
