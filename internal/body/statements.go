@@ -148,6 +148,9 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	if !around && c.goesOn(last, r, at, edges) {
 		return last, true
 	}
+	if b := c.unfinished(last, r, at, edges); b >= 0 {
+		return b, true
+	}
 	best := int32(-1)
 	for b := holder; b >= 0; b = c.bodies[b].parent {
 		if c.bodies[b].text == at {
@@ -204,6 +207,32 @@ func (c *Code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
 		x := &c.bodies[b]
 		return x.text == at && x.live && x.start == r.Addr && !c.before(b, r)
 	})
+}
+
+// unfinished returns the body, of those that the statement before belongs to, of which a row is a last statement without code where another instance of the function begins that
+// has no view: then nothing says which of the two the row is of, but that the one before has not been there yet, and begins with another statement. It is -1 if there is none.
+func (c *Code) unfinished(last int32, r *dw.Row, at text, edges []int32) int32 {
+	own := last
+	for own >= 0 && c.bodies[own].text != at {
+		own = c.bodies[own].parent
+	}
+	if own < 0 || !c.bodies[own].endsAt(r.Addr) || c.bodies[own].beginsAt(r.Addr) {
+		return -1
+	}
+	b := &c.bodies[own]
+	begins := func(k int32) bool {
+		x := &c.bodies[k]
+		return x.text == at && x.marked && !x.viewed && x.start == r.Addr && !b.has(k)
+	}
+	if !slices.ContainsFunc(edges, begins) {
+		return -1
+	}
+	place := rowPlace{file: r.File, line: r.Line, column: r.Column}
+	been := slices.ContainsFunc(c.statementRows, func(s statement) bool { return b.has(s.own) && s.place == place })
+	if been {
+		return -1
+	}
+	return own
 }
 
 // endsAt reports whether a part of the body ends at an address, after its code.

@@ -1,0 +1,94 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestEnteredOnce: what a compiler has moved in front of a body, or left at its end, is no further way into it.
+func TestEnteredOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, source, definition string
+		compilers                []string
+		want                     int // probes
+	}{
+		// The last statement of one body has no code, and is where the debug information, which has no views, says that the next one begins.
+		{"the end of the body before", `
+#include <stdlib.h>
+struct all { void **a, **b, **c; int na, nb, nc; };
+static inline void reset(void ***all, int *n)
+{
+	void **p;
+	for (p = *all; *n; ++p, --*n)
+		if (*p)
+			free(*p);
+	free(*all);
+	*all = 0;
+}
+__attribute__((noinline)) void clear(struct all *s) { reset(&s->a, &s->na); reset(&s->b, &s->nb); reset(&s->c, &s->nc); }
+int main(void)
+{
+	struct all s = {malloc(8), malloc(8), malloc(8), 0, 0, 0};
+	clear(&s);
+	return s.na;
+}
+`, "reset", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-11 -O2 -gno-variable-location-views", "gcc-12 -O2 -gno-variable-location-views"}, 3},
+		// "off" is loaded in front of a loop that may have no turn, and the function then returns.
+		{"a load in front of a loop", `
+static int off;
+struct section { unsigned char data[64]; } *current;
+static int next;
+static __attribute__((noinline)) void rest(int c)
+{
+	current->data[next] = c;
+	next++;
+}
+static inline void put(int c)
+{
+	if (off)
+		return;
+	rest(c);
+}
+static inline void code(unsigned c)
+{
+	while (c) {
+		put(c);
+		c = c >> 8;
+	}
+}
+__attribute__((noinline)) void prefixed(int wide, int r, unsigned b)
+{
+	if (wide || r > 7)
+		code(0x40 | (wide << 3));
+	code(b);
+}
+int main(int c, char **v)
+{
+	off = c > 2;
+	current = __builtin_calloc(1, sizeof *current);
+	prefixed(1, 2, 0x8b0f);
+	prefixed(0, 2, 0x8b);
+	prefixed(0, 2, 0);
+	return 0;
+}
+`, "put", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-11 -O2 -gno-variable-location-views", "gcc-12 -O2 -gno-variable-location-views"}, 2},
+	} {
+		for _, compiler := range tt.compilers {
+			t.Run(tt.name+" "+compiler, func(t *testing.T) {
+				cc, options, _ := strings.Cut(compiler, " ")
+				p := plantest.New(t, built(t, cc, options, map[string]string{"a.c": tt.source}), tt.definition, plan.Options{})
+				if len(p.Sites) != tt.want {
+					t.Errorf("%d probes, not %d: %v", len(p.Sites), tt.want, p.Sites)
+				}
+				for i := range p.Sites {
+					if p.Sites[i].Way.Again {
+						t.Errorf("%v may fire again", &p.Sites[i])
+					}
+				}
+			})
+		}
+	}
+}
