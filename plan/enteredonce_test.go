@@ -92,3 +92,62 @@ int main(int c, char **v)
 		}
 	}
 }
+
+// TestCopiesOfALoop: GCC gives the copy of a variable at the end of each turn of the body's loop the position of the caller's statement before the body, which begins with the
+// loop. The probe is in front of that.
+func TestCopiesOfALoop(t *testing.T) {
+	const source = `
+struct value { int i, n; };
+int flags;
+volatile int sink;
+static inline void get(int *t, const int **at, struct value *v)
+{
+	const int *p = *at;
+	int n = 0;
+	switch (*t = *p++) {
+	case 0xc0: case 0xc1: case 0xc2: v->i = *p++; break;
+	case 0xc3: v->n = *p++; v->i = v->n + *p++; break;
+	case 0xc8: p += 2; break;
+	default: break;
+	}
+	*at = p;
+}
+static inline int *pasted(const int *from)
+{
+	int t;
+	struct value v;
+	const int *p;
+	for (p = from;;) {
+		get(&t, &p, &v);
+		if (t == 0xa6)
+			break;
+		if (t == 0)
+			return 0;
+	}
+	sink = v.i;
+	return (int *)p;
+}
+__attribute__((noinline)) void push(int n) { sink = n; }
+__attribute__((noinline)) int subst(int *all, int saved, int k)
+{
+	int *m = all + k, *joined;
+	push(k);
+	flags = saved;
+	joined = pasted(m);
+	return joined ? *joined : sink;
+}
+int main(void)
+{
+	int a[] = {0xc1, 3, 5, 7, 0xc3, 1, 2, 9, 0xa6, 4, 0}, b[] = {1, 2, 3, 0};
+	return subst(a, 3, 0) + subst(b, 1, 0) + subst(b, 1, 1) == 99;
+}
+`
+	for _, cc := range []string{"gcc-11", "gcc-12"} {
+		img := built(t, cc, "-Os -gno-statement-frontiers", map[string]string{"a.c": source})
+		p := plantest.New(t, img, "pasted", plan.Options{})
+		head := plantest.New(t, img, "pasted", plan.Options{EntryOnly: true})
+		if len(p.Sites) != 1 || p.Sites[0].Way.Again || p.Sites[0].Addr >= head.Sites[0].Addr {
+			t.Errorf("%s: %v, the loop begins at %v", cc, p.Sites, head.Sites)
+		}
+	}
+}

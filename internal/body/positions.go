@@ -59,6 +59,9 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				if r != nil && r.Line == 0 {
 					continue // of no position: merged from several
 				}
+				if c.copiesAlone(i, int32(n)) {
+					continue // it is of the way to there that is another turn of the body's own loop
+				}
 				if m := c.member(kin, own); m >= 0 {
 					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] {
 						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit})
