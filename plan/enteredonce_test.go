@@ -151,3 +151,66 @@ int main(void)
 		}
 	}
 }
+
+// TestLent: LLVM computes once what two calls need, in the midst of the first body and with the position of the second: that is entered where its own instructions are.
+func TestLent(t *testing.T) {
+	const source = `
+#include <stdlib.h>
+struct text { int size; void *data; int allocated; };
+struct text token;
+static void grow(struct text *s, int n)
+{
+	int size = s->allocated;
+	if (size < 8)
+		size = 8;
+	while (size < n)
+		size = size * 2;
+	s->data = realloc(s->data, size);
+	s->allocated = size;
+}
+static inline void put(struct text *s, int c)
+{
+	int size = s->size + 1;
+	if (size > s->allocated)
+		grow(s, size);
+	((unsigned char *)s->data)[size - 1] = c;
+	s->size = size;
+}
+__attribute__((noinline)) const char *number(const char *p)
+{
+	int t = *p++, c = *p;
+	token.size = 0;
+	for (;;) {
+		put(&token, t);
+		if (!(c >= '0' && c <= '9' || c == '.'))
+			break;
+		t = c;
+		c = *++p;
+	}
+	put(&token, 0);
+	return p;
+}
+int main(void)
+{
+	const char *p = "123.4567 89 1 22";
+	int n = 0;
+	while (*p) {
+		p = number(p);
+		n += token.size;
+	}
+	return n == 99;
+}
+`
+	for _, cc := range []string{"clang-14 -O2", "clang-14 -O3", "clang-14 -Os", "clang-16 -O2", "clang-16 -Os"} {
+		cc, options, _ := strings.Cut(cc, " ")
+		img := built(t, cc, options, map[string]string{"a.c": source})
+		p := plantest.New(t, img, "put", plan.Options{})
+		lent := plantest.New(t, img, "put", plan.Options{EntryOnly: true})
+		if len(p.Sites) != 2 || len(lent.Sites) != 2 {
+			t.Fatalf("%s %s: %v", cc, options, p.Sites)
+		}
+		if p.Sites[0].Addr != lent.Sites[0].Addr || p.Sites[1].Addr <= lent.Sites[1].Addr || p.Sites[0].Way.Again || p.Sites[1].Way.Again {
+			t.Errorf("%s %s: %v, the lowest addresses are %v", cc, options, p.Sites, lent.Sites)
+		}
+	}
+}

@@ -52,7 +52,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				continue
 			}
 			r := c.rowAt(at)
-			if r != nil && i > 0 && c.entryRow(r) {
+			if r != nil && i > 0 && c.entryRow(r) || c.isLent(i, at) {
 				continue
 			}
 			if own := c.owner[at]; own < i || own >= b.end {
