@@ -46,7 +46,9 @@ type Code struct {
 	held          *held.Registers          // see Held
 	stored        map[Slot]int64           // see StoredNarrow
 	bares         []bool                   // see bare; nil before
-	frame         *frame                   // see framed
+	lent          map[int32]int32          // where the pieces end that these instructions are in; see isLent, which are known if
+	lentRead      bool
+	frame         *frame // see framed
 	frameRead     bool
 	changes       struct {
 		Changes

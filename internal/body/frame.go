@@ -19,6 +19,7 @@ const followed = held.Followed
 type frame struct {
 	bases  [][followed]distance // where blocks begin
 	stores []store
+	loads  []store // and what else does not only store
 	takes  []store // addresses that are in registers
 }
 
@@ -240,7 +241,15 @@ func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
 		if !ok && !next.Call && c.graph.Insns[n].Kind == flow.Plain {
 			return false
 		}
-		switch touch, known := c.arch.Touches(t, code, addr); {
+		touch, known := c.arch.Touches(t, code, addr)
+		if _, only, _ := c.arch.Operand(code); known && !only {
+			if d := s.distance(touch.At); d.known {
+				f.loads = append(f.loads, store{insn: n, off: d.bytes, size: touch.Size})
+			} else if s.mayBe(touch.At) {
+				f.loads = append(f.loads, store{insn: n, anywhere: true})
+			}
+		}
+		switch {
 		case known && touch.Writes:
 			if d := s.distance(touch.At); d.known {
 				f.stores = append(f.stores, store{insn: n, off: d.bytes, size: touch.Size})

@@ -35,7 +35,7 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 			}
 			var join flow.Join
 			switch {
-			case c.repeatsLast(own, at):
+			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
 				join = flow.JoinLast
 			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && c.repeatsTest(int32(n), at):
 				join = flow.JoinUnsure
@@ -68,6 +68,23 @@ func (c *Code) repeatsLast(at, others []statement) bool {
 	}
 	x, y := &at[len(at)-1], &others[len(others)-1]
 	return x.place == y.place && c.functionOf(x.own) == c.functionOf(y.own)
+}
+
+// repeatsWhole reports whether some statements, which have no code before the jump behind them, have the last one of others, in a body of the same function, and go on with
+// those that follow the others in their block: what GCC has merged has several statements, and the jump's own are all before it.
+func (c *Code) repeatsWhole(at, others []statement) bool {
+	last := &others[len(others)-1]
+	next := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].addr > last.addr })
+	if next == len(c.statementRows) || c.statementRows[next].block != last.block {
+		return false
+	}
+	like := func(x, y *statement) bool { return x.place == y.place && c.functionOf(x.own) == c.functionOf(y.own) }
+	for k := range at[:max(len(at)-1, 0)] {
+		if like(&at[k], last) && like(&at[k+1], &c.statementRows[next]) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOnIn reports whether the last one of some statements, which has no code before the jump behind it, is of a body that may go on in equal

@@ -94,7 +94,7 @@ func (c *Code) withoutHoisted(i int32, twins *twins, marks []flow.Mark) []flow.M
 	if at < 0 {
 		return marks
 	}
-	f := c.following(marks, at)
+	f := c.following(i, marks, at)
 	switch {
 	case f.all && f.others && slices.ContainsFunc(marks, own):
 		return slices.Delete(marks, at, at+1)
@@ -110,15 +110,15 @@ func (c *Code) withoutHoisted(i int32, twins *twins, marks []flow.Mark) []flow.M
 
 // following is what comes first on the paths from a mark.
 type following struct {
-	all    bool // each path comes to a mark
+	all    bool // each path comes to a mark, or to the function's end with nothing of the body's on it
 	others bool // there is none of the body's on any
 	exits  bool // another's statement, on some path
 	twin   bool // the beginning of a twin, on some path
 	body   bool // a statement of the body or of a twin, on some path
 }
 
-// following follows the paths from a mark. What is on none of them, such as a return, is not known to be another's.
-func (c *Code) following(marks []flow.Mark, at int) following {
+// following follows the paths from a mark of a body.
+func (c *Code) following(i int32, marks []flow.Mark, at int) following {
 	g := c.graph
 	begin := g.Block(marks[at].Insn)
 	first := true
@@ -132,7 +132,8 @@ func (c *Code) following(marks []flow.Mark, at int) following {
 		first = false
 		if k == len(marks) || marks[k].Insn >= b.Last {
 			ends := len(b.Succs) == 0
-			f.all = f.all && !ends
+			own, _ := c.ownIn(i, n)
+			f.all = f.all && !(ends && own)
 			return ends, true
 		}
 		switch marks[k].Kind {

@@ -52,12 +52,15 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				continue
 			}
 			r := c.rowAt(at)
-			if r != nil && i > 0 && c.entryRow(r) {
+			if r != nil && i > 0 && c.entryRow(r) || c.isLent(i, at) {
 				continue
 			}
 			if own := c.owner[at]; own < i || own >= b.end {
 				if r != nil && r.Line == 0 {
 					continue // of no position: merged from several
+				}
+				if c.copiesAlone(i, int32(n)) {
+					continue // it is of the way to there that is another turn of the body's own loop
 				}
 				if m := c.member(kin, own); m >= 0 {
 					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] {

@@ -148,6 +148,9 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	if !around && c.goesOn(last, r, at, edges) {
 		return last, true
 	}
+	if b := c.unfinished(last, r, at, edges); b >= 0 {
+		return b, true
+	}
 	best := int32(-1)
 	for b := holder; b >= 0; b = c.bodies[b].parent {
 		if c.bodies[b].text == at {
@@ -157,6 +160,9 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		if !slices.Contains(edges, b) {
 			break // the row is inside a range of the body
 		}
+	}
+	if b := c.calledFrom(last, r, at, edges); b >= 0 {
+		return b, false
 	}
 	if best >= 0 && !c.before(best, r) {
 		return c.latest(best, r, edges), false
@@ -171,6 +177,42 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		return holder, false
 	}
 	return best, !c.bodies[best].beginsAt(r.Addr)
+}
+
+// calledFrom returns the body to which a row belongs at an address where several instances of its function begin, and nothing says in which order: that of the statement before,
+// one around that, or the only one which one of these calls. Of several it is the one called by the statement before. It is -1 if there is none, or only one begins.
+func (c *Code) calledFrom(last int32, r *dw.Row, at text, edges []int32) int32 {
+	begins := func(b int32) bool {
+		x := &c.bodies[b]
+		return x.text == at && x.marked && !x.viewed && x.start == r.Addr
+	}
+	count := 0
+	for _, b := range edges {
+		if begins(b) {
+			count++
+		}
+	}
+	if count < 2 {
+		return -1
+	}
+	for a := last; a >= 0; a = c.bodies[a].parent {
+		if begins(a) {
+			return a
+		}
+		own, called := int32(-1), 0
+		for _, b := range edges {
+			if x := &c.bodies[b]; x.parent == a && begins(b) {
+				called++
+				if n := len(c.statementRows); own < 0 || n > 0 && c.statementRows[n-1].own == a && c.statementRows[n-1].place.line == x.call.line && c.statementRows[n-1].place.file == x.call.file {
+					own = b
+				}
+			}
+		}
+		if called > 0 {
+			return own
+		}
+	}
+	return -1
 }
 
 // latest returns the instance of a body's function to which a row at one of the body's instructions belongs: that which
@@ -204,6 +246,32 @@ func (c *Code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
 		x := &c.bodies[b]
 		return x.text == at && x.live && x.start == r.Addr && !c.before(b, r)
 	})
+}
+
+// unfinished returns the body, of those that the statement before belongs to, of which a row is a last statement without code where another instance of the function begins that
+// has no view: then nothing says which of the two the row is of, but that the one before has not been there yet, and begins with another statement. It is -1 if there is none.
+func (c *Code) unfinished(last int32, r *dw.Row, at text, edges []int32) int32 {
+	own := last
+	for own >= 0 && c.bodies[own].text != at {
+		own = c.bodies[own].parent
+	}
+	if own < 0 || !c.bodies[own].endsAt(r.Addr) || c.bodies[own].beginsAt(r.Addr) {
+		return -1
+	}
+	b := &c.bodies[own]
+	begins := func(k int32) bool {
+		x := &c.bodies[k]
+		return x.text == at && x.marked && !x.viewed && x.start == r.Addr && !b.has(k)
+	}
+	if !slices.ContainsFunc(edges, begins) {
+		return -1
+	}
+	place := rowPlace{file: r.File, line: r.Line, column: r.Column}
+	been := slices.ContainsFunc(c.statementRows, func(s statement) bool { return b.has(s.own) && s.place == place })
+	if been {
+		return -1
+	}
+	return own
 }
 
 // endsAt reports whether a part of the body ends at an address, after its code.

@@ -1,5 +1,7 @@
 package held
 
+import "github.com/bpfprologue/bpfprologue/internal/insn"
+
 // Where a function's instructions move what it was called with.
 
 // copied is what a register holds: so many lower bits of what another one did where the function begins, or nothing of that.
@@ -104,4 +106,31 @@ func (h *Registers) Keeps(register, was uint64, bits uint8, from, to uint64) boo
 		}
 	}
 	return true
+}
+
+// Alike returns the registers that have at a link-time address, on all paths, the lower half at least of what a register has: it was moved from one to the other, or both are what
+// one was where the function begins.
+func (h *Registers) Alike(register, at uint64) (out insn.Registers) {
+	s, block, ok := h.stateAt(at)
+	if !ok || register >= Followed {
+		return 0
+	}
+	out = 1 << register
+	v, _ := s.Register(register)
+	of, same, is := s.Input(v)
+	if !is || same < 32 || of >= Followed {
+		return out
+	}
+	was := h.moves()[block][of]
+	for r := range uint64(Followed) {
+		n, _ := s.Register(r)
+		from, bits, is := s.Input(n)
+		if !is || bits < 32 || from >= Followed {
+			continue
+		}
+		if its := h.moves()[block][from]; from == of || was.bits >= 32 && its.bits >= 32 && its.of == was.of {
+			out |= 1 << r
+		}
+	}
+	return out
 }

@@ -153,3 +153,17 @@ func (ev *Evaluator) storedNarrow(l *loc.Location, t *types.Type) (bool, error) 
 	c, err := ev.codeOf(ev.spot)
 	return err == nil && c.StoredNarrow(slots[0]), err
 }
+
+// leftBehind reports whether a parameter of an inlined body is in a slot of the frame that no instruction reads any more, while the body uses a register that is the slot's on some
+// paths alone.
+func (ev *Evaluator) leftBehind(l *loc.Location, t *types.Type) (bool, error) {
+	if l.Kind != loc.KindMemory || ev.spot.Kind != entries.Inline {
+		return false, nil
+	}
+	m, ok := ev.frameSlot(l, t)
+	if !ok || m.Size > int64(ev.Arch.WordSize) {
+		return false, nil
+	}
+	c, err := ev.codeOf(ev.spot)
+	return err == nil && c.LeftBehind(ev.spot.Rec, ev.spot.At.Addr, m), err
+}

@@ -248,6 +248,9 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 	if unread, err := ev.unread(c, l, t); unread || err != nil {
 		return "a pointer of a caller's is in the slot to the address of which the note adds: a read is missing", err
 	}
+	if unused, err := ev.leftBehind(l, t); unused || err != nil {
+		return "no instruction reads the slot any more", err
+	}
 	if arithmetic.AddsNothing(c.Expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}

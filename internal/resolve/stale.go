@@ -120,6 +120,12 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant, known bool) (bool, erro
 	for _, x := range stores {
 		row := dw.RowAt(rows, x.addr)
 		here := row != nil && row.Line != 0 && uint64(row.File) == s.CallFile && !dw.Covers(ranges, x.addr)
+		// What a body does not change it does not store: the instruction is of a statement around it, which was moved there.
+		if constant && known && dw.Covers(ranges, x.addr) && x.at.Off <= o.Off && x.at.Off+x.at.Size >= o.Off+o.Size {
+			if other, err := ev.changesSuch(o.Size); !other || err != nil {
+				return !other, err
+			}
+		}
 		merged := here && constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
 		earlier := here && known && x.addr < end && int(row.Line) <= s.CallLine
 		if !merged && !earlier && (!known || !constant) {
@@ -134,6 +140,30 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant, known bool) (bool, erro
 		}
 	}
 	return false, nil
+}
+
+// changesSuch reports whether another parameter of the function points to an object of so many bytes that is not const: it can be the same one.
+func (ev *Evaluator) changesSuch(size int64) (found bool, err error) {
+	abs, ok, err := ev.spot.Abstract()
+	if err != nil || !ok {
+		return true, err
+	}
+	err = ev.spot.U.Img.EachParam(abs, func(x *entries.Var) (bool, error) {
+		if err := x.Complete(); err != nil {
+			return false, err
+		}
+		t, err := x.U.TypeOf(x.Type)
+		if err == nil {
+			t, err = t.Resolve()
+		}
+		if err != nil || t.Kind != types.Pointer {
+			return true, nil //nolint:nilerr // reported where that parameter is asked for
+		}
+		to, constant, err := pointedTo(t)
+		found = err == nil && !constant && (to.Size <= 0 || to.Size == size)
+		return !found, nil
+	})
+	return found, err
 }
 
 // bodyEnd returns where the body is, and where its last part begins: what is stored behind that, it does not read.

@@ -1,0 +1,206 @@
+package body
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// LLVM keeps a variable in a slot of the frame or in a register, and puts the two together where paths meet. Where no path reads the slot any more, it does not store it either, and
+// can say all the same that the variable is there.
+
+// LeftBehind reports whether a record's body uses, at a link-time address, a register that on some paths to there has the number that a slot of the frame has, and on others not, while
+// no instruction reads the slot from there on.
+func (c *Code) LeftBehind(rec int32, at uint64, m Slot) bool {
+	i, ok := c.body(rec)
+	if !ok || c.graph == nil || c.Why != "" {
+		return false
+	}
+	site, off, ok := c.slotAt(at, m)
+	if !ok || !c.unread(site, off, m.Size) {
+		return false
+	}
+	used := c.usedBy(int32(i), site)
+	return used != 0 && c.sometimes(site, off, m.Size)&used != 0
+}
+
+// slotAt returns the instruction at an address, and where a slot is in the frame. ok is false if it is not there, or its address may be known to others.
+func (c *Code) slotAt(at uint64, m Slot) (site int32, off int64, ok bool) {
+	n, found := c.graph.At(at)
+	if !found || m.Base >= followed || m.Size <= 0 || m.Size > maxObject {
+		return 0, 0, false
+	}
+	f := c.framed()
+	base := c.distanceAt(int32(n), m.Base)
+	off = m.Off + base.bytes
+	if f == nil || !base.known || off >= 0 || slices.ContainsFunc(f.loads, func(x store) bool { return x.anywhere }) {
+		return 0, 0, false
+	}
+	taken := func(x store) bool { return x.off < off+m.Size && x.off >= off-maxObject }
+	return int32(n), off, !slices.ContainsFunc(f.takes, taken)
+}
+
+// covering returns the instructions among some that access a part of the frame, or all of it.
+func covering(of []store, off, size int64, all bool) map[int32]bool {
+	out := make(map[int32]bool)
+	for _, x := range of {
+		if whole := x.off <= off && x.off+x.size >= off+size; !x.anywhere && (whole || !all && x.off < off+size && off < x.off+x.size) {
+			out[x.insn] = true
+		}
+	}
+	return out
+}
+
+// unread reports whether no instruction reads a part of the frame from another one on before it is stored anew.
+func (c *Code) unread(site int32, off, size int64) bool {
+	f := c.framed()
+	reads, stores := covering(f.loads, off, size, false), covering(f.stores, off, size, true)
+	read := false
+	c.eachAhead(site, func(at int32) (stop bool) {
+		read = read || reads[at]
+		return read || stores[at]
+	})
+	return !read
+}
+
+// eachAhead calls f with the instructions that are run from one on, once, on each path until f stops it.
+func (c *Code) eachAhead(site int32, f func(at int32) (stop bool)) {
+	type part struct{ block, from int32 }
+	seen := make(map[int32]bool)
+	for work := []part{{c.graph.Block(site), site}}; len(work) > 0; {
+		p := work[len(work)-1]
+		work = work[:len(work)-1]
+		b, stopped := &c.graph.Blocks[p.block], false
+		for at := p.from; at < b.Last && !stopped; at++ {
+			stopped = f(at)
+		}
+		for _, to := range b.Succs {
+			if !stopped && !seen[to] {
+				seen[to] = true
+				work = append(work, part{to, c.graph.Blocks[to].First})
+			}
+		}
+	}
+}
+
+// usedBy returns the registers that instructions of a body read in the straight code from one on, before one writes them.
+func (c *Code) usedBy(i, site int32) (used insn.Registers) {
+	written := insn.Registers(0)
+	for at, last := site, c.graph.Blocks[c.graph.Block(site)].Last; at < last && c.bodies[i].has(c.owner[at]); at++ {
+		reads, w, ok := c.arch.Accesses(c.graph.Bytes(at))
+		if !ok {
+			break
+		}
+		used |= reads &^ written
+		written |= w.Registers
+	}
+	return used
+}
+
+// sometimes returns the registers that have the number of a slot where execution comes to an instruction on some paths, and one that the code computes on others.
+func (c *Code) sometimes(site int32, off, size int64) insn.Registers {
+	type state struct{ equal, other insn.Registers } // on some path; other is what an instruction has computed, or a constant
+	f := c.framed()
+	loads, stores := covering(f.loads, off, size, true), covering(f.stores, off, size, false)
+	whole := covering(f.stores, off, size, true)
+	blocks, entry := c.graph.Blocks, c.graph.Entry()
+	in, seen := make([]state, len(blocks)), make([]bool, len(blocks))
+	step := func(now state, at int32) state {
+		code := c.graph.Bytes(at)
+		reads, w, ok := c.arch.Accesses(code)
+		next, _ := c.arch.Next(code)
+		set := func(r insn.Registers, equal, other bool) {
+			now.equal, now.other = now.equal&^r, now.other&^r
+			if equal {
+				now.equal |= r
+			}
+			if other {
+				now.other |= r
+			}
+		}
+		switch {
+		case next.Call:
+			set(^c.preserved(), false, false)
+		case stores[at]:
+			now.equal = 0
+			if _, only, _ := c.arch.Operand(code); whole[at] && only {
+				set(c.alike(c.spilled(code, reads), at), true, false)
+			}
+		case loads[at]:
+			set(w.Registers, true, false) // and those that had it already have it still
+		case ok && one(uint64(reads)) && one(uint64(w.Registers)) && c.moves(code):
+			set(w.Registers, now.equal&reads != 0, now.other&reads != 0)
+		default:
+			_, _, accesses := c.arch.Operand(code)
+			set(w.Registers, false, ok && !accesses)
+		}
+		return now
+	}
+	seen[entry] = true
+	for work := []int32{entry}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		now := in[b]
+		for at := blocks[b].First; at < blocks[b].Last; at++ {
+			now = step(now, at)
+		}
+		for _, to := range blocks[b].Succs {
+			both := state{in[to].equal | now.equal, in[to].other | now.other}
+			if both != in[to] || !seen[to] {
+				in[to], seen[to] = both, true
+				work = append(work, to)
+			}
+		}
+	}
+	b := c.graph.Block(site)
+	now := in[b]
+	for at := blocks[b].First; at < site; at++ {
+		now = step(now, at)
+	}
+	return now.equal & now.other
+}
+
+// alike returns the registers that have what one has before an instruction.
+func (c *Code) alike(register insn.Registers, at int32) insn.Registers {
+	if register == 0 {
+		return 0
+	}
+	return c.Held().Alike(uint64(bits.TrailingZeros64(uint64(register))), c.graph.Insns[at].Addr)
+}
+
+// preserved returns the registers that calls preserve.
+func (c *Code) preserved() (kept insn.Registers) {
+	for _, r := range c.u.Image.Arch().Preserved {
+		kept |= 1 << r
+	}
+	return kept
+}
+
+// spilled returns the register that an instruction stores, of those that it reads.
+func (c *Code) spilled(code []byte, reads insn.Registers) insn.Registers {
+	m, _, _ := c.arch.Operand(code)
+	if m.Base < followed {
+		reads &^= 1 << m.Base
+	}
+	if !one(uint64(reads)) {
+		return 0
+	}
+	return reads
+}
+
+// moves reports whether an instruction moves a register to another one, or its lower half.
+func (c *Code) moves(code []byte) bool {
+	_, w, _ := c.arch.Accesses(code)
+	s := c.arch.State()
+	s.Restart()
+	s.Step(code, 0)
+	for r := range uint64(followed) {
+		if w.Registers.Has(r) {
+			v, ok := s.Register(r)
+			_, same, is := s.Input(v)
+			return ok && is && same >= 32
+		}
+	}
+	return false
+}
