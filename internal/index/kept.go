@@ -56,7 +56,7 @@ const KeptSuffix = ".14.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 31, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 32, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived", keptPath: "path",
