@@ -12,7 +12,6 @@
 package caller
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Unit is what is known of the calls in a unit's code.
@@ -93,9 +93,8 @@ func Read(u *body.Unit, others func(addr uint64) (*Unit, error)) (*Unit, error) 
 			}
 		}
 	}
-	slices.SortFunc(x.functions, func(a, b function) int {
-		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.rec, b.rec))
-	})
+	// They are in the order of their records.
+	x.functions = radix.Sort(radix.Sort(x.functions, func(f *function) uint64 { return f.Hi }), func(f *function) uint64 { return f.Lo })
 	if len(x.functions) > 0 {
 		x.base = x.functions[0].Lo - min(x.functions[0].Lo, 1<<31)
 	}

@@ -1,12 +1,12 @@
 package caller
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // MaxCalls bounds how many calls of one function are looked at.
@@ -148,7 +148,7 @@ func (x *Unit) indirect(entry uint64) ([]Call, error) {
 				return
 			}
 		}
-		slices.SortFunc(x.indirectCalls, func(a, b Call) int { return cmp.Compare(a.Return, b.Return) })
+		x.indirectCalls = radix.Sort(x.indirectCalls, func(c *Call) uint64 { return c.Return })
 	})
 	calls := slices.Clone(x.indirectCalls)
 	for i := range calls {
