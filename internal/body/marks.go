@@ -123,6 +123,7 @@ func (c *Code) following(i int32, marks []flow.Mark, at int) following {
 	begin := g.Block(marks[at].Insn)
 	first := true
 	f := following{all: true, others: true}
+	ends, goesOn := false, false
 	g.AllPaths(begin, func(n int32) (settled, ok bool) {
 		b := &g.Blocks[n]
 		k := at + 1
@@ -131,10 +132,10 @@ func (c *Code) following(i int32, marks []flow.Mark, at int) following {
 		}
 		first = false
 		if k == len(marks) || marks[k].Insn >= b.Last {
-			ends := len(b.Succs) == 0
-			own, _ := c.ownIn(i, n)
-			f.all = f.all && !(ends && own)
-			return ends, true
+			last := len(b.Succs) == 0
+			more, _ := c.ownIn(i, n)
+			ends, goesOn = ends || last, goesOn || more && n != begin
+			return last, true
 		}
 		switch marks[k].Kind {
 		case flow.MarkExit:
@@ -150,6 +151,7 @@ func (c *Code) following(i int32, marks []flow.Mark, at int) following {
 		}
 		return true, true
 	})
+	f.all = f.all && !(ends && goesOn)
 	return f
 }
 
