@@ -17,8 +17,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -296,7 +296,7 @@ func BenchmarkWays(b *testing.B) {
 		before := processorTime(b)
 		for b.Loop() {
 			bodies, several, marked, unknown, in, out = 0, 0, 0, 0, 0, 0
-			err := inside.EachWays(img, context.Background(), func(_ int, _ *dwarfloc.Site, w *body.Ways) error {
+			err := inside.EachWays(img, context.Background(), func(_ int, _ *dwarfloc.Site, w *runs.Ways) error {
 				if w == nil {
 					return nil
 				}
@@ -308,7 +308,7 @@ func BenchmarkWays(b *testing.B) {
 				if len(w.In) > 1 {
 					several++
 				}
-				if slices.ContainsFunc(w.In, func(w body.Way) bool { return w.Again }) {
+				if slices.ContainsFunc(w.In, func(w runs.Way) bool { return w.Again }) {
 					marked++
 				}
 				if w.Unknown != "" {

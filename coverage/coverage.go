@@ -13,10 +13,10 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -181,7 +181,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	m := newMeasurement(img)
 	ways, addrs := make([]Ways, len(m.sharers)), make([]addresses, len(m.sharers))
-	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *body.Ways) error {
+	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *runs.Ways) error {
 		params, err := s.Params()
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // Ways are totals of the places where runs of inlined bodies begin and end: see
@@ -40,7 +40,7 @@ func sumWays(tallies []Ways) *Ways {
 	return sum
 }
 
-func (t *Ways) add(s *dwarfloc.Site, w *body.Ways) {
+func (t *Ways) add(s *dwarfloc.Site, w *runs.Ways) {
 	t.Instances++
 	switch {
 	case w.Within:

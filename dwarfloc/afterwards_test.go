@@ -19,12 +19,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/raced"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/pack"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -363,8 +363,8 @@ func argument(ctx context.Context, t reflect.Type, site *dwarfloc.Site) reflect.
 		return reflect.ValueOf(dwarfloc.Name("pkt_hold"))
 	case reflect.TypeFor[dwarfloc.LineMatcher]():
 		return reflect.ValueOf(everyLine{})
-	case reflect.TypeFor[*body.Ways]():
-		return reflect.ValueOf(&body.Ways{In: []body.Way{{Addr: 0x1000, Probe: 0x1000}}})
+	case reflect.TypeFor[*runs.Ways]():
+		return reflect.ValueOf(&runs.Ways{In: []runs.Way{{Addr: 0x1000, Probe: 0x1000}}})
 	}
 	switch t.Kind() {
 	case reflect.String:

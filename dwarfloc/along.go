@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -15,7 +16,7 @@ func (img *Image) sitesAlong(ctx context.Context, sites []*Site, vars func(site 
 
 func (img dwarfImage) along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
 	out := make([][]*Site, len(sites))
-	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
+	err := img.eachCode(ctx, sites, func(c *runs.Code, which []int) (err error) {
 		for _, i := range which {
 			s := sites[i]
 			reads, known := readsOf(vars(i))

@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -72,7 +72,7 @@ func (img answered) siteAt(_ context.Context, addr uint64) (at *Site, err error)
 		}
 		return t.Sites([]uint64{number}, func(_ int, x *answers.Site) error {
 			var s Site
-			img.site(x, &s, new(body.Ways))
+			img.site(x, &s, new(runs.Ways))
 			s.reused = false
 			if at = &s; addr != s.Addr {
 				at = s.instruction(addr)
@@ -100,7 +100,7 @@ func (img answered) namedType(name string) (*types.Type, error) {
 }
 
 // site makes s and w what the source has about a site.
-func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
+func (img answered) site(x *answers.Site, s *Site, w *runs.Ways) {
 	a := &answeredSite{Site: *x, source: img.source}
 	*w = a.Ways
 	*s = Site{
@@ -131,7 +131,7 @@ const leastAtOnce, mostAtOnce = 16, 1024
 
 // each calls f for each of the source's sites, as SiteList.Each does. Sites are taken in the order of their
 // numbers: what is near is read together.
-func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *body.Ways) error) error {
+func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *runs.Ways) error) error {
 	order := make([]int32, len(numbers))
 	for i := range order {
 		order[i] = int32(i)
@@ -157,7 +157,7 @@ func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i
 				some = append(some, numbers[i])
 			}
 			var s Site
-			var w body.Ways
+			var w runs.Ways
 			err := img.source.Sites(some, func(i int, x *answers.Site) error {
 				img.site(x, &s, &w)
 				return f(worker, int(which[i]), &s, &w)
@@ -226,7 +226,7 @@ func (img answered) listed(ctx context.Context, numbers []uint64, keep func(s *S
 	if len(l.numbers) <= fewListed {
 		made = make([]*Site, len(l.numbers))
 	}
-	err := img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
+	err := img.each(ctx, l.numbers, func(_, i int, s *Site, _ *runs.Ways) (err error) {
 		if kept[i], err = keep(s); kept[i] && made != nil {
 			made[i], err = s.keptCopy()
 		}
@@ -264,15 +264,15 @@ func (l *answeredList) sites(ctx context.Context) ([]*Site, error) {
 		return *made, l.img.Changed()
 	}
 	out := make([]*Site, len(l.numbers))
-	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
+	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *runs.Ways) (err error) {
 		out[i], err = s.keptCopy()
 		return err
 	})
 	return out, err
 }
 
-func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
-	return l.img.each(ctx, l.numbers[from:to], func(worker, i int, s *Site, w *body.Ways) error {
+func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error {
+	return l.img.each(ctx, l.numbers[from:to], func(worker, i int, s *Site, w *runs.Ways) error {
 		if !ways {
 			w = nil
 		}
@@ -281,7 +281,7 @@ func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func
 }
 
 // eachSelected calls f for the sites that m selects.
-func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker int, s *Site, w *body.Ways) error) error {
+func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker int, s *Site, w *runs.Ways) error) error {
 	var numbers []uint64
 	err := img.guard(func() (err error) {
 		numbers, err = img.source.List(m)
@@ -290,15 +290,15 @@ func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker i
 	if err != nil {
 		return err
 	}
-	return img.each(ctx, numbers, func(worker, _ int, s *Site, w *body.Ways) error { return f(worker, s, w) })
+	return img.each(ctx, numbers, func(worker, _ int, s *Site, w *runs.Ways) error { return f(worker, s, w) })
 }
 
 func (img answered) eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
-	return img.eachSelected(ctx, m, func(worker int, s *Site, _ *body.Ways) error { return f(worker, s) })
+	return img.eachSelected(ctx, m, func(worker int, s *Site, _ *runs.Ways) error { return f(worker, s) })
 }
 
-func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
-	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *body.Ways) error {
+func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *runs.Ways) error) error {
+	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *runs.Ways) error {
 		if s.Kind != SiteInline {
 			w = nil
 		}
@@ -306,8 +306,8 @@ func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w 
 	})
 }
 
-func (img answered) ways(_ context.Context, sites []*Site) ([]body.Ways, error) {
-	out := make([]body.Ways, len(sites))
+func (img answered) ways(_ context.Context, sites []*Site) ([]runs.Ways, error) {
+	out := make([]runs.Ways, len(sites))
 	for i, s := range sites {
 		if a, ok := s.by.(*answeredSite); ok && s.Kind == SiteInline {
 			out[i] = a.Ways

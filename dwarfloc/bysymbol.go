@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/sdt"
 )
 
@@ -80,8 +80,8 @@ func (l heldList) len() int { return len(l.all) }
 
 func (l heldList) sites(context.Context) ([]*Site, error) { return l.all, nil }
 
-func (l heldList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
-	var known []body.Ways
+func (l heldList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error {
+	var known []runs.Ways
 	if ways {
 		var err error
 		if known, err = l.img.waysOfSites(ctx, l.all[from:to]); err != nil {
@@ -89,7 +89,7 @@ func (l heldList) each(ctx context.Context, from, to int, ways bool, f func(work
 		}
 	}
 	for i := from; i < to; i++ {
-		var w *body.Ways
+		var w *runs.Ways
 		if ways {
 			w = &known[i-from]
 		}

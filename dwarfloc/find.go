@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // Matcher selects functions by name. A nil Matcher selects all. Literal returns the name
@@ -32,8 +32,8 @@ type worker struct {
 	sel       index.Selector // caches results, so goroutines cannot share one
 	site      Site
 	resolvers resolvers
-	ways      body.Ways  // of SiteList.Each and EachWays
-	code      *body.Code // of EachWays, of a function of the unit of
+	ways      runs.Ways  // of SiteList.Each and EachWays
+	code      *runs.Code // of EachWays, of a function of the unit of
 	of        *unit
 	_         [128]byte // so that no cache line is written by two processors
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // TestSitesAreInCode: sections of a damaged file overlap, or end in the middle of a function. No site,
@@ -91,7 +91,7 @@ func TestNamelessHaveNoWays(t *testing.T) {
 	if sites, err := img.Sites(t.Context(), nil); len(sites) != 1 || err != nil {
 		t.Errorf("%v, %v", sites, err)
 	}
-	err := img.eachWithWays(t.Context(), func(_ int, s *Site, w *body.Ways) error {
+	err := img.eachWithWays(t.Context(), func(_ int, s *Site, w *runs.Ways) error {
 		if w != nil {
 			t.Errorf("%v has ways", s)
 		}

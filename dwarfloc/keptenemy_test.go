@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/raced"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -238,7 +238,7 @@ func allSaid(img *Image) (string, error) {
 			return "", err
 		}
 	}
-	if err := img.eachWithWays(context.Background(), func(int, *Site, *body.Ways) error { return nil }); err != nil {
+	if err := img.eachWithWays(context.Background(), func(int, *Site, *runs.Ways) error { return nil }); err != nil {
 		return "", err
 	}
 	names, err := img.FunctionNames(context.Background())

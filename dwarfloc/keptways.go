@@ -7,11 +7,11 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/folded"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // To find the ways into a body takes longer than all else that a question asks about it, and they are the image's, not the question's. So
@@ -29,7 +29,7 @@ type keptWays struct {
 }
 
 // keptWays reads the ways of a record's body into w, whose memory it uses, if they were found before.
-func (u *unit) keptWays(rec int32, w *body.Ways) (ok bool) {
+func (u *unit) keptWays(rec int32, w *runs.Ways) (ok bool) {
 	if !u.img.r.Index.Keeps() {
 		return false
 	}
@@ -51,7 +51,7 @@ func (u *unit) keptWays(rec int32, w *body.Ways) (ok bool) {
 }
 
 // keepWays notes the ways of a record's body.
-func (u *unit) keepWays(rec int32, w *body.Ways) {
+func (u *unit) keepWays(rec int32, w *runs.Ways) {
 	if u.img.r.Index.Keeps() {
 		u.kept.add(rec, appendWays(nil, w))
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -31,7 +31,7 @@ func TestKeptWays(t *testing.T) {
 		}
 		return img, sites
 	}
-	waysOf := func(img *Image, sites []*Site) []body.Ways {
+	waysOf := func(img *Image, sites []*Site) []runs.Ways {
 		ways, err := img.waysOfSites(context.Background(), sites)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestKeptWays(t *testing.T) {
 	}
 	known := func(sites []*Site) (n int) {
 		for _, s := range sites {
-			if s.Kind == SiteInline && s.u.keptWays(s.spot.Rec, new(body.Ways)) {
+			if s.Kind == SiteInline && s.u.keptWays(s.spot.Rec, new(runs.Ways)) {
 				n++
 			}
 		}
@@ -92,22 +92,22 @@ func TestKeptWays(t *testing.T) {
 	_ = img.Close()
 }
 
-func sameWays(a, b *body.Ways) bool {
-	same := func(a, b []body.Way) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
+func sameWays(a, b *runs.Ways) bool {
+	same := func(a, b []runs.Way) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 	return a.Unknown == b.Unknown && a.Within == b.Within && a.NoReturn == b.NoReturn && same(a.In, b.In) && same(a.Out, b.Out)
 }
 
 // FuzzPackedWays: what appendWays has not written is read as something, or as bad.
 func FuzzPackedWays(f *testing.F) {
-	f.Add(appendWays(nil, &body.Ways{In: []body.Way{{Addr: 16, View: 2, Probe: 12, Again: true, Before: []uint64{8, 9}}}, Out: []body.Way{{Addr: 32, Probe: 32}}, Unknown: "why", NoReturn: 1}))
+	f.Add(appendWays(nil, &runs.Ways{In: []runs.Way{{Addr: 16, View: 2, Probe: 12, Again: true, Before: []uint64{8, 9}}}, Out: []runs.Way{{Addr: 32, Probe: 32}}, Unknown: "why", NoReturn: 1}))
 	f.Fuzz(func(t *testing.T, d []byte) {
-		var w body.Ways
+		var w runs.Ways
 		p := packedWays{bin.Reader{D: d}}
 		if p.next(&w); p.b.Bad || p.b.P != len(d) {
 			return
 		}
 		again := packedWays{bin.Reader{D: appendWays(nil, &w)}}
-		var same body.Ways
+		var same runs.Ways
 		if again.next(&same); again.b.Bad || !sameWays(&w, &same) {
 			t.Errorf("%x: %+v, then %+v", d, w, same)
 		}

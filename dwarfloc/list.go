@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // SiteList is the sites of functions in the order of Sites, without what they are made of: a
@@ -20,7 +20,7 @@ type SiteList struct{ by siteLister }
 type siteLister interface {
 	len() int
 	sites(ctx context.Context) ([]*Site, error)
-	each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error
+	each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error
 }
 
 // dwarfList is a list of sites that the debug information describes.
@@ -175,7 +175,7 @@ func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) { return l.by.sit
 func (l *dwarfList) sites(ctx context.Context) ([]*Site, error) {
 	out := make([]*Site, l.len())
 	err := l.eachUnit(ctx, 0, l.len(), func(w *index.Scanner, own *worker, sites []int32) error {
-		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *body.Ways) (err error) {
+		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *runs.Ways) (err error) {
 			out[i], err = s.keptCopy()
 			return err
 		})
@@ -184,11 +184,11 @@ func (l *dwarfList) sites(ctx context.Context) ([]*Site, error) {
 }
 
 // each is inside.EachOf.
-func (l *SiteList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
+func (l *SiteList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error {
 	return l.by.each(ctx, from, to, ways, f)
 }
 
-func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
+func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error {
 	err := l.eachUnit(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
 		u := &l.img.units[l.at[sites[0]].unit]
 		defer u.forget()
@@ -232,7 +232,7 @@ func (l *dwarfList) eachUnit(ctx context.Context, from, to int, f func(w *index.
 }
 
 // eachOf is Each for sites of one unit.
-func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
+func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *runs.Ways) error) error {
 	if err := w.Open(u.Unit.Unit); err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 		if err := s.by.describe(s); err != nil {
 			return err
 		}
-		var at *body.Ways
+		var at *runs.Ways
 		for ways && at == nil {
 			known.next(&own.ways)
 			if l.byUnit[next] == l.at[i] {
@@ -275,9 +275,9 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 // findWays finds the ways of all sites of a unit.
 func (l *dwarfList) findWays(u *unit) error {
 	defer u.ForgetRows()
-	var c *body.Code
+	var c *runs.Code
 	packed := []byte{}
-	var none, ways body.Ways
+	var none, ways runs.Ways
 	for _, at := range l.byUnit[l.from[u.Number]:l.from[u.Number+1]] {
 		if u.Recs[at.rec].Flags&index.Inlined == 0 {
 			packed = appendWays(packed, &none)

@@ -5,14 +5,14 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // waysOf returns the inlined instances of a function of a program, and their ways.
-func waysOf(t *testing.T, path, name string) ([]*dwarfloc.Site, []body.Ways) {
+func waysOf(t *testing.T, path, name string) ([]*dwarfloc.Site, []runs.Ways) {
 	t.Helper()
 	img := testenv.Open(t, path)
 	pattern, err := glob.Compile(name)
@@ -72,7 +72,7 @@ int main(int argc, char **argv) { return choose(argc, 2); }
 }
 
 // enteredOnce returns how many ways in and out there are, each of which sees its runs once.
-func enteredOnce(t *testing.T, compiler string, found []*dwarfloc.Site, ways []body.Ways) (in, out int) {
+func enteredOnce(t *testing.T, compiler string, found []*dwarfloc.Site, ways []runs.Ways) (in, out int) {
 	t.Helper()
 	for i, w := range ways {
 		if w.Unknown != "" || w.Within != (len(w.In) == 0) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // Flags of packed ways.
@@ -19,7 +19,7 @@ const (
 )
 
 // appendWays appends ways in a compact form.
-func appendWays(b []byte, w *body.Ways) []byte {
+func appendWays(b []byte, w *runs.Ways) []byte {
 	flags := byte(0)
 	if w.Within {
 		flags |= packedWithin
@@ -41,7 +41,7 @@ func appendWays(b []byte, w *body.Ways) []byte {
 		b = binary.AppendVarint(b, int64(a-last))
 		last = a
 	}
-	for _, ways := range [...][]body.Way{w.In, w.Out} {
+	for _, ways := range [...][]runs.Way{w.In, w.Out} {
 		b = binary.AppendUvarint(b, uint64(len(ways)))
 		for i := range ways {
 			x := &ways[i]
@@ -84,7 +84,7 @@ func (p *packedWays) count() uint64 {
 }
 
 // next reads into w, whose memory it uses.
-func (p *packedWays) next(w *body.Ways) {
+func (p *packedWays) next(w *runs.Ways) {
 	flags := p.b.U8()
 	w.Within, w.Folded, w.Unknown = flags&packedWithin != 0, flags&packedFolded != 0, ""
 	if flags&packedUnknown != 0 {
@@ -97,7 +97,7 @@ func (p *packedWays) next(w *body.Ways) {
 		last += uint64(int64(u>>1) ^ -int64(u&1))
 		return last
 	}
-	for _, ways := range [...]*[]body.Way{&w.In, &w.Out} {
+	for _, ways := range [...]*[]runs.Way{&w.In, &w.Out} {
 		n := int(p.count())
 		*ways = slices.Grow((*ways)[:0], n)[:n]
 		for i := range *ways {

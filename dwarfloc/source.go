@@ -3,8 +3,8 @@ package dwarfloc
 import (
 	"context"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -19,8 +19,8 @@ type imageSource interface {
 	guard(f func() error) error
 	list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error)
 	eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error
-	eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error
-	ways(ctx context.Context, sites []*Site) ([]body.Ways, error)
+	eachWays(ctx context.Context, f func(worker int, s *Site, w *runs.Ways) error) error
+	ways(ctx context.Context, sites []*Site) ([]runs.Ways, error)
 	along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error)
 	functionNames(ctx context.Context) ([]string, error)
 	qualifiedNames(ctx context.Context) ([]string, error)

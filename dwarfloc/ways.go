@@ -11,15 +11,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // waysOfSites is inside.Ways.
-func (img *Image) waysOfSites(ctx context.Context, sites []*Site) ([]body.Ways, error) {
+func (img *Image) waysOfSites(ctx context.Context, sites []*Site) ([]runs.Ways, error) {
 	return img.by.ways(ctx, sites)
 }
 
-func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, error) {
-	out := make([]body.Ways, len(sites))
+func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]runs.Ways, error) {
+	out := make([]runs.Ways, len(sites))
 	var ask []*Site
 	var at []int
 	err := img.guard(func() error {
@@ -36,7 +37,7 @@ func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, err
 	if err != nil {
 		return nil, err
 	}
-	err = img.eachCode(ctx, ask, func(c *body.Code, which []int) error {
+	err = img.eachCode(ctx, ask, func(c *runs.Code, which []int) error {
 		for _, k := range which {
 			w, err := ask[k].u.findWays(c, ask[k].spot.Rec)
 			if err != nil {
@@ -50,7 +51,7 @@ func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, err
 }
 
 // findWays finds the ways of a record's body in the code of its function.
-func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
+func (u *unit) findWays(c *runs.Code, rec int32) (runs.Ways, error) {
 	w, err := c.Ways(rec)
 	if err == nil {
 		w.Folded, err = u.folded(rec)
@@ -63,15 +64,15 @@ func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
 
 // waysOf sets w, whose memory it uses, to the ways of a record's body. last is the code that was followed last, in the unit, whose memory
 // is used again.
-func (u *unit) waysOf(rec int32, last **body.Code, w *body.Ways) error {
+func (u *unit) waysOf(rec int32, last **runs.Code, w *runs.Ways) error {
 	if u.keptWays(rec, w) {
 		return nil
 	}
 	if top := u.Body.Outermost(rec); *last == nil || (*last).Top != top {
 		if *last == nil {
-			*last = new(body.Code)
+			*last = new(runs.Code)
 		}
-		if _, err := u.Body.CodeIn(*last, top); err != nil {
+		if err := (*last).Follow(&u.Body, top); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func (u *unit) waysOf(rec int32, last **body.Code, w *body.Ways) error {
 
 // eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
 // of these, from several goroutines.
-func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Code, which []int) error) error {
+func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Code, which []int) error) error {
 	type function struct {
 		u   *unit
 		top int32
@@ -116,7 +117,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Co
 		if err := x.u.Load(); err != nil {
 			return err
 		}
-		c, err := x.u.Body.Code(x.top)
+		c, err := runs.Follow(&x.u.Body, x.top)
 		if err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func (debugInfo) begun(s *Site) (at *Site, within bool, err error) {
 
 // beginsAs returns the way into a function that is also reached while it runs, if there is one: at its entry. It is Within if no run begins there. Both are
 // kept as the ways into bodies are.
-func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
+func (s *Site) beginsAs(part bool) (w runs.Ways, err error) {
 	u, rec := &s.u.Body, s.spot.Rec
 	w.Folded, err = s.u.folded(rec)
 	if err != nil || !part && !w.Folded && !body.MayRepeat(s.Image.file, s.Addr) || s.u.keptWays(rec, &w) {
@@ -214,7 +215,7 @@ func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 	again := part || w.Folded
 	switch {
 	case part:
-		w.Within, err = u.Continues(rec, s.Addr, s.Symbol)
+		w.Within, err = runs.Continues(u, rec, s.Addr, s.Symbol)
 	case !w.Folded:
 		again, err = u.BeginsAgain(rec, s.Addr)
 	}
@@ -222,14 +223,14 @@ func (s *Site) beginsAs(part bool) (w body.Ways, err error) {
 		return w, err
 	}
 	if again {
-		w.In = []body.Way{{Addr: s.Addr, Probe: s.Addr, Again: true}}
+		w.In = []runs.Way{{Addr: s.Addr, Probe: s.Addr, Again: true}}
 	}
 	s.u.keepWays(rec, &w)
 	return w, nil
 }
 
 // waysIn is inside.WaysIn.
-func (s *Site) waysIn(w *body.Ways, given bool) []*Site {
+func (s *Site) waysIn(w *runs.Ways, given bool) []*Site {
 	out := s.list(len(w.In))
 	for i := range w.In {
 		at := s
@@ -245,7 +246,7 @@ func (s *Site) waysIn(w *body.Ways, given bool) []*Site {
 }
 
 // waysOut is inside.WaysOut.
-func (s *Site) waysOut(w *body.Ways) []*Site {
+func (s *Site) waysOut(w *runs.Ways) []*Site {
 	out := s.list(len(w.Out))
 	for i := range w.Out {
 		at := s.copied().through(w, &w.Out[i], i, len(w.Out))
@@ -256,9 +257,9 @@ func (s *Site) waysOut(w *body.Ways) []*Site {
 }
 
 // through makes a site that of one of its body's ways, and returns it.
-func (s *Site) through(all *body.Ways, w *body.Way, n, of int) *Site {
+func (s *Site) through(all *runs.Ways, w *runs.Way, n, of int) *Site {
 	addr, view, state := w.Addr, w.View, entries.Place{}
-	if w.Probe != w.Addr || w.View == body.LastView {
+	if w.Probe != w.Addr || w.View == runs.LastView {
 		addr, view, state = w.Probe, 0, entries.Place{Addr: w.Addr, View: w.View}
 	}
 	s.toProbe(addr, view, state)
@@ -308,11 +309,11 @@ func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 func (debugInfo) code(s *Site, addr uint64) ([]byte, error) { return s.Image.r.Code.Instruction(addr) }
 
 // eachWithWays is inside.EachWays.
-func (img *Image) eachWithWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
+func (img *Image) eachWithWays(ctx context.Context, f func(worker int, s *Site, w *runs.Ways) error) error {
 	return img.by.eachWays(ctx, f)
 }
 
-func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
+func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, w *runs.Ways) error) error {
 	if err := img.prepare(true); err != nil {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // Options say what is in a pack; the zero value is everything.
@@ -184,7 +184,7 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable
 	w := packfile.NewWriter(facts, total)
 	done := make([]int, runtime.GOMAXPROCS(0))
 	sites := make([]packfile.Site, runtime.GOMAXPROCS(0))
-	return w, inside.EachOf(list, ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
+	return w, inside.EachOf(list, ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *runs.Ways) error {
 		x := &sites[worker]
 		if err := r.site(s, ways, x); err != nil {
 			return err

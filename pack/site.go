@@ -9,12 +9,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -72,7 +72,7 @@ func (r *reader) bad(s *dwarfloc.Site) (string, error) {
 }
 
 // site reads a site into out, whose memory it uses.
-func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err error) {
+func (r *reader) site(s *dwarfloc.Site, w *runs.Ways, out *packfile.Site) (err error) {
 	f := out.Function
 	if f == nil {
 		f = new(packfile.Function)
@@ -221,7 +221,7 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 }
 
 // ways reads the ways into and out of an inlined instance.
-func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error {
+func (r *reader) ways(s *dwarfloc.Site, w *runs.Ways, out *packfile.Site) error {
 	if !out.Inline {
 		begun, within, err := inside.Once(s)
 		if err != nil {
@@ -306,7 +306,7 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 	return nil
 }
 
-func way(w *body.Way) packfile.Way {
+func way(w *runs.Way) packfile.Way {
 	return packfile.Way{Addr: w.Addr, View: w.View, Probe: w.Probe, Again: w.Again}
 }
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -202,7 +202,7 @@ func stream[T any](ctx context.Context, list *dwarfloc.SiteList, img *dwarfloc.I
 // that has its probes. entries leaves out all but functions' entries.
 func (st *streamer) each(ctx context.Context, from, to int, entries bool, f func(worker, i int, p *Plan) error) error {
 	def := st.plan.Definition
-	return inside.EachOf(st.list, ctx, from, to, st.o.through(def) && !entries, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
+	return inside.EachOf(st.list, ctx, from, to, st.o.through(def) && !entries, func(worker, i int, s *dwarfloc.Site, ways *runs.Ways) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/selected"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -56,7 +57,7 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 func (o *Options) through(def *probe.Definition) bool { return !o.EntryOnly || def.Point.Exit }
 
 // appendWays appends the sites that throughWays replaces one by, which may be one of them if it is given away.
-func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *body.Ways, given bool) ([]*dwarfloc.Site, error) {
+func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *runs.Ways, given bool) ([]*dwarfloc.Site, error) {
 	exits := def.Point.Exit
 	switch {
 	case s.Kind == dwarfloc.SiteInline && exits:

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -44,7 +45,7 @@ type Begin struct {
 	Addr   uint64
 	Again  bool // it is also reached while a run goes on
 	Within bool // no run begins there
-	Folded bool // body.Ways.Folded
+	Folded bool // runs.Ways.Folded
 }
 
 // Site is what a source knows of one site. All addresses are link-time addresses.
@@ -73,7 +74,7 @@ type Site struct {
 	Depth  int    // how many bodies of the same function enclose it
 
 	Start  uint64 // of the function that contains the code
-	Ways   body.Ways
+	Ways   runs.Ways
 	Values Values
 
 	// Leaves are where a program's function is left, if a return probe could harm the program, or Kept is why they are not known.

@@ -15,13 +15,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -394,7 +394,7 @@ func (t *BTF) site(x *btfSite) Site {
 	}
 	if x.inline {
 		s.Offset = x.offset
-		s.Ways = body.Ways{In: []body.Way{{Addr: x.addr, Probe: x.addr}}, Unknown: "BTF does not say them"}
+		s.Ways = runs.Ways{In: []runs.Way{{Addr: x.addr, Probe: x.addr}}, Unknown: "BTF does not say them"}
 	}
 	return s
 }

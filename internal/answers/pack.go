@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -130,7 +131,7 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		Start: x.Addr, Values: packValues{t, x}, Looked: t.file.Facts().Kernel, Refused: x.Refused, Problem: x.BadInstruction,
 	}
 	if x.Inline {
-		s.Ways = body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, Folded: x.Ways.Folded, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)}
+		s.Ways = runs.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, Folded: x.Ways.Folded, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)}
 	} else {
 		s.Kept = x.Ways.Unknown
 		for i := range x.Ways.In {
@@ -141,7 +142,7 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		}
 	}
 	if !x.Ways.Known && x.Inline {
-		s.Ways = body.Ways{In: []body.Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}
+		s.Ways = runs.Ways{In: []runs.Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}
 	}
 	if x.AfterPrologue {
 		s.Start -= x.Prologue
@@ -158,14 +159,14 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 	return s
 }
 
-func packWays(ways []packfile.Way) []body.Way {
+func packWays(ways []packfile.Way) []runs.Way {
 	if len(ways) == 0 {
 		return nil
 	}
-	out := make([]body.Way, 0, len(ways))
+	out := make([]runs.Way, 0, len(ways))
 	for i := range ways {
 		x := &ways[i]
-		w := body.Way{Addr: x.Addr, View: x.View, Probe: x.Probe, Again: x.Again}
+		w := runs.Way{Addr: x.Addr, View: x.View, Probe: x.Probe, Again: x.Again}
 		for j := range x.Before {
 			w.Before = append(w.Before, x.Before[j].Addr)
 		}

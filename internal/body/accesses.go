@@ -10,14 +10,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
-// What code does with registers and slots of the frame, over a few instructions.
-
-// Slot is memory at a register, by its DWARF number, plus an offset.
-type Slot = insn.Slot
-
-// Registers is a set of registers by their DWARF numbers.
-type Registers = insn.Registers
-
 // FramePointer returns the register that a function may keep its frame's address in, by its DWARF number. ok is false where
 // accesses to slots are not decoded.
 func (img *Image) FramePointer() (n uint64, ok bool) {
@@ -373,7 +365,7 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 	}
 	texts := u.declarations()
 	own, err := texts.of(u, rec, e)
-	if err != nil || own.file == 0 {
+	if err != nil || own.File == 0 {
 		return false, false, err
 	}
 	rows, err := u.Rows()
@@ -390,7 +382,7 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 	if least == math.MaxUint32 {
 		return false, false, nil
 	}
-	if least <= own.line {
+	if least <= own.Line {
 		return true, true, nil
 	}
 	return least <= texts.first(u, rows, own), true, nil
@@ -415,7 +407,7 @@ func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) boo
 	}
 	texts := u.declarations()
 	own, err := texts.of(u, rec, e)
-	if err != nil || own.file == 0 {
+	if err != nil || own.File == 0 {
 		return 0, err
 	}
 	rows, err := u.Rows()
@@ -425,7 +417,7 @@ func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) boo
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= from })
 	for ; i < len(rows) && rows[i].Addr < to; i++ {
 		r := &rows[i]
-		if r.Stmt && (r.Line != own.line || r.Column != own.column) && counts(r) && texts.at(u, r) == own {
+		if r.Stmt && (r.Line != own.Line || r.Column != own.Column) && counts(r) && texts.at(u, r) == own {
 			n++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
@@ -91,4 +93,152 @@ func (img *Image) readCalls(arch *insn.Arch) (calls []directCall) {
 		})
 	}
 	return radix.Sort(calls, func(c *directCall) uint64 { return c.function })
+}
+
+// Nothing follows a call of a function that does not return: the instruction after it belongs
+// to something else. The debug information says it of functions that are declared so
+// (DW_AT_noreturn, DWARF 5 section 3.3.1). Compilers declare nothing for their own calls: see package noreturn.
+
+// noReturns is what is known of functions that do not return.
+type noReturns struct {
+	mu sync.RWMutex
+	// entries says whether functions return, by the offsets of their entries. It has most functions
+	// of an image: a sync.Map of them takes eight times as much.
+	entries map[uint64]bool
+}
+
+// described reports whether the debug information says that a function to which an attribute
+// of a unit refers does not return.
+func (n *noReturns) described(u *dw.Unit, origin dw.Value) (bool, error) {
+	_, off, err := u.Ref(origin)
+	if err != nil {
+		return false, err
+	}
+	n.mu.RLock()
+	ends, known := n.entries[off]
+	n.mu.RUnlock()
+	if known {
+		return ends, nil
+	}
+	e, err := u.Target(origin)
+	if err != nil {
+		return false, err
+	}
+	_, err = index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
+		ends = ends || a == dw.AttrNoreturn && v.U != 0
+	}, func() bool { return !ends })
+	if err != nil {
+		return false, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.entries == nil {
+		n.entries = make(map[uint64]bool)
+	}
+	n.entries[off] = ends
+	return ends, nil
+}
+
+// Call is what the debug information says about the code after a call.
+type call struct {
+	ends   bool // the callee does not return
+	leaves bool // it is a jump, at the end of the function
+}
+
+// calls returns what is known of calls, by the addresses after them. LLVM gives a tail call's
+// own address (DW_AT_call_pc, DWARF 5 section 3.4).
+func (c *Code) calls() (map[uint64]call, error) {
+	out := make(map[uint64]call)
+	e, err := c.Unit.Entry(c.Unit.Off + uint64(c.Unit.Recs[c.Top].Off))
+	if err != nil {
+		return nil, err
+	}
+	return out, c.readCalls(e, 0, out)
+}
+
+// maxScopes bounds how deeply scopes nest.
+const maxScopes = 256
+
+func (c *Code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
+	if depth > maxScopes {
+		return nil
+	}
+	return e.Children(func(k dw.Entry) (bool, error) {
+		switch k.Tag() {
+		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
+			return true, c.readCalls(k, depth+1, out)
+		case dw.TagCallSite, dw.TagGNUCallSite:
+		default:
+			return true, nil
+		}
+		var at, origin dw.Value
+		tail := false
+		err := k.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrLowpc, dw.AttrCallReturnPC, dw.AttrCallPC:
+				at = v
+			case dw.AttrAbstractOrigin, dw.AttrCallOrigin:
+				origin = v
+			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
+				tail = v.U != 0
+			}
+		})
+		if err != nil || at.Form == 0 {
+			return true, err
+		}
+		addr, err := c.Unit.Address(at)
+		if err != nil {
+			return true, err
+		}
+		x := out[addr]
+		x.leaves = x.leaves || tail
+		if origin.Form != 0 && !tail {
+			if x.ends, err = c.Unit.Image.noReturns.described(c.Unit.Unit.Unit, origin); err != nil {
+				return true, err
+			}
+		}
+		if x != (call{}) {
+			out[addr] = x
+		}
+		return true, nil
+	})
+}
+
+// landingPads returns where exceptions in the function's calls lead.
+func (c *Code) landingPads() (out []dw.Pad, err error) {
+	for _, r := range c.Ranges {
+		pads, err := c.Unit.Image.Data.LandingPads(r.Lo, r.Hi)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pads...)
+	}
+	return out, nil
+}
+
+// SourcesOf returns where a function calls, or jumps to, an address. It goes on behind what is no instruction.
+func (u *Unit) SourcesOf(rec int32, to uint64) (from []uint64, err error) {
+	arch := insn.For(u.Image.Instructions())
+	if arch == nil {
+		return nil, nil
+	}
+	ranges, err := u.OutermostRanges(rec)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range ranges {
+		for whole := false; !whole && r.Lo < r.Hi; r.Lo += uint64(arch.Stride()) {
+			whole, err = u.Image.each(r, func(at uint64, in insn.Insn, _ []byte) bool {
+				if in.Target != 0 && at+uint64(in.Target) == to {
+					from = append(from, at)
+				}
+				r.Lo = at + uint64(in.Size)
+				return true
+			})
+			if err != nil {
+				return nil, nil //nolint:nilerr // a file with debug information only
+			}
+		}
+	}
+	return from, nil
 }

@@ -13,17 +13,15 @@ import (
 // Code is the machine code of one out-of-line function with everything that was inlined into
 // it, followed from its entry.
 type Code struct {
-	u      *Unit
-	texts  *texts // of u; another code's may number files otherwise
-	arch   *insn.Arch
+	Unit   *Unit
+	texts  *texts // of the unit; another code's may number files otherwise
+	Arch   *insn.Arch
 	Top    int32 // the function's record
-	bodies []body
-	ranges []dw.Range // the function's code, by address
-	graph  *flow.Graph
-	solver *flow.Solver
+	Bodies []Body
+	Ranges []dw.Range // the function's code, by address
+	Graph  *flow.Graph
 	Why    string // it could not be followed, or ""
-	rows   []dw.Row
-	marks  []flow.Mark // memory of statements
+	Rows   []dw.Row
 	// mayPatch says that it is a kernel's: a NOP may become another instruction.
 	mayPatch bool
 	// What other functions' codes can use again.
@@ -31,90 +29,72 @@ type Code struct {
 	numbers []int32 // of readBodies
 	edges   []edge  // of readRows
 
-	ends          map[text]map[uint64]bool // see endsOf
-	twinsIn       []*twins                 // for each body those of its function, if there are several
-	nearby        []int32                  // memory of twins.nearby, which is of nearbyOf
-	nearbyOf      *twins
-	statementRows []statement // by address and view
-	ended         []statement // the same of bodies without code there, which end
-	firstRows     []int32     // see declaredRows, which are known if
-	declaredRead  bool
-	runs          []rowRun                 // of statementRows
-	anyMerged     bool                     // one of the bodies
-	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
-	begins        map[int32][]int32        // see beginsOf
-	held          *held.Registers          // see Held
-	stored        map[Slot]int64           // see StoredNarrow
-	bares         []bool                   // see bare; nil before
-	lent          map[int32]int32          // where the pieces end that these instructions are in; see isLent, which are known if
-	lentRead      bool
-	frame         *frame // see framed
-	frameRead     bool
-	changes       struct {
+	twinsIn    []*Twins        // for each body those of its function, if there are several
+	Statements []Statement     // by address and view
+	Ended      []Statement     // the same of bodies without code there, which end
+	AnyMerged  bool            // one of the bodies
+	held       *held.Registers // see Held
+	stored     map[Slot]int64  // see StoredNarrow
+	frame      *frame          // see framed
+	frameRead  bool
+	changes    struct {
 		Changes
 		read bool
 	}
-	owner []int32 // for each instruction of the graph: index in bodies of the innermost body that has it
+	Owner []int32 // for each instruction of the graph: index in Bodies of the innermost body that has it
 }
 
-// body is the function itself or one inlined instance.
-type body struct {
-	rec    int32
-	parent int32 // index in code.bodies, or -1
-	first  int32 // the body's own index
-	end    int32 // index after the bodies inside this one
-	ranges []dw.Range
-	start  uint64 // where the debug information says that it begins
-	view   uint64
-	viewed bool // the view is known: the start is that of the body's first marker
-	live   bool // start is known
-	marked bool // it is that of an entry (DW_AT_entry_pc)
-	text   text
-	call   callPlace
-	merged bool // it, or a body around it, is what a compiler merged of several instances
+// Body is the function itself or one inlined instance.
+type Body struct {
+	Rec    int32
+	Parent int32 // index in Code.Bodies, or -1
+	First  int32 // the body's own index
+	End    int32 // index after the bodies inside this one
+	Ranges []dw.Range
+	Start  uint64 // where the debug information says that it begins
+	View   uint64
+	Viewed bool // the view is known: the start is that of the body's first marker
+	Live   bool // Start is known
+	Marked bool // it is that of an entry (DW_AT_entry_pc)
+	Text   Text
+	Call   CallPlace
+	Merged bool // it, or a body around it, is what a compiler merged of several instances
 }
 
 // Held returns what the function's registers hold, or nil if its code is not known.
 func (c *Code) Held() *held.Registers {
-	if c.held == nil && c.graph != nil {
-		c.held = held.Of(c.graph, c.arch)
+	if c.held == nil && c.Graph != nil {
+		c.held = held.Of(c.Graph, c.Arch)
 	}
 	return c.held
 }
 
 // Astray reports whether the code was followed, but for a jump that leads to where it is not known.
-func (c *Code) Astray() bool { return c.graph != nil && c.graph.Why != "" }
+func (c *Code) Astray() bool { return c.Graph != nil && c.Graph.Why != "" }
 
-// body returns the index in bodies of a record's.
-func (c *Code) body(rec int32) (i int, ok bool) {
-	return slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
+// BodyOf returns the index in Bodies of a record's.
+func (c *Code) BodyOf(rec int32) (i int, ok bool) {
+	return slices.BinarySearchFunc(c.Bodies, rec, func(b Body, r int32) int { return cmp.Compare(b.Rec, r) })
 }
 
-// callPlace is where an instance is called.
-type callPlace struct{ file, line, column uint32 }
+// CallPlace is where an instance is called.
+type CallPlace struct{ File, Line, Column uint32 }
 
-// statement is a row of the line table that begins a statement, at an instruction that is
+// Statement is a row of the line table that begins a statement, at an instruction that is
 // reached.
-type statement struct {
-	addr, view uint64
-	place      rowPlace
-	own        int32 // index in code.bodies of the body that it belongs to
-	insn       int32 // in the graph
-	past       int32 // the first instruction from there on that is no padding
-	block      int32 // of insn
+type Statement struct {
+	Addr, View uint64
+	Place      Place
+	Own        int32 // index in Code.Bodies of the body that it belongs to
+	Insn       int32 // in the graph
+	Past       int32 // the first instruction from there on that is no padding
+	Block      int32 // of insn
 }
 
-// rowPlace is a place in the source, in one body.
-type rowPlace struct {
-	file, line, column uint32
-	own                int32 // index in code.bodies of the innermost body: several may be of one function
-}
-
-// rowRun is a run of statements of one block: where it ends, and the bodies that they belong to.
-type rowRun struct {
-	first, end  int32 // in code.statementRows
-	least, most int32
-	last        uint64 // address of the last one
+// Place is a place in the source, in one body.
+type Place struct {
+	File, Line, Column uint32
+	Own                int32 // index in Code.Bodies of the innermost body: several may be of one function
 }
 
 // edge is that a body begins or ends at a link-time address.
@@ -123,44 +103,53 @@ type edge struct {
 	body int32
 }
 
-// twins are the bodies of one function in the code of another. Compilers merge equal ends of
-// such bodies, and the debug information then assigns them to one: a run of the other ends
-// there, and none begins.
-type twins struct {
-	bodies []int32
-	starts map[rowPlace]bool // of the statements at which they begin
-	// unmarked are those of bodies whose entries in the debug information have no statement.
-	unmarked []int32
-}
-
-// sameFunction is equal for bodies of one function. A macro can declare several at one line.
-type sameFunction struct {
-	text
+// Function is equal for bodies of one function. A macro can declare several at one line.
+type Function struct {
+	Text
 	root int32
 }
 
-// has reports whether a body is this one or inside it.
-func (b *body) has(own int32) bool { return own >= b.first && own < b.end }
+// Has reports whether a body is this one or inside it.
+func (b *Body) Has(own int32) bool { return own >= b.First && own < b.End }
 
-func (c *Code) functionOf(i int32) sameFunction {
-	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
+// FunctionOf returns what is equal for bodies of the function of one.
+func (c *Code) FunctionOf(i int32) Function {
+	return Function{c.Bodies[i].Text, c.Unit.Recs[c.Bodies[i].Rec].Root}
 }
 
-// placeOf returns the place of an instruction, which has the row.
-func (c *Code) placeOf(r *dw.Row, n int32) rowPlace {
-	return rowPlace{r.File, r.Line, r.Column, c.owner[n]}
+// PlaceOf returns the place of an instruction, which has the row.
+func (c *Code) PlaceOf(r *dw.Row, n int32) Place {
+	return Place{r.File, r.Line, r.Column, c.Owner[n]}
 }
 
-// rowAt returns the row that an instruction was compiled for, or nil.
-func (c *Code) rowAt(n int32) *dw.Row {
-	return dw.RowAt(c.rows, c.graph.Insns[n].Addr)
+// RowAt returns the row that an instruction was compiled for, or nil.
+func (c *Code) RowAt(n int32) *dw.Row {
+	return dw.RowAt(c.Rows, c.Graph.Insns[n].Addr)
 }
 
-// past returns the first instruction from one on that is no padding.
-func (c *Code) past(n int32) int32 {
-	insns := c.graph.Insns
+// Past returns the first instruction from one on that is no padding.
+func (c *Code) Past(n int32) int32 {
+	insns := c.Graph.Insns
 	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
 		n++
 	}
 	return n
+}
+
+// What code does with registers and slots of the frame, over a few instructions.
+
+// Slot is memory at a register, by its DWARF number, plus an offset.
+type Slot = insn.Slot
+
+// Registers is a set of registers by their DWARF numbers.
+type Registers = insn.Registers
+
+// Reads is what a value depends on: registers by their DWARF numbers, and memory.
+type Reads = insn.Writes
+
+// Changes is what the function's instructions change, and nothing that it calls.
+type Changes struct {
+	Registers Registers
+	Calls     bool
+	Known     bool // else there may be more
 }

@@ -82,7 +82,7 @@ func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	}
 	texts := u.declarations()
 	own, err := texts.of(u, rec, e)
-	if err != nil || own == (text{}) {
+	if err != nil || own == (Text{}) {
 		return err == nil, err
 	}
 	ranges, err := u.extentOf(e)
@@ -93,7 +93,7 @@ func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	for _, r := range ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
-			if x := &rows[i]; (x.Line != own.line || x.Column != own.column) && texts.at(u, x) == own {
+			if x := &rows[i]; (x.Line != own.Line || x.Column != own.Column) && texts.at(u, x) == own {
 				if x.Stmt {
 					return true, nil
 				}
@@ -119,17 +119,8 @@ func (u *Unit) TracksAssignments() bool { return u.compiler().AssignmentsTracked
 // the calling convention of C, on stacks that do not move.
 func (u *Unit) IsGo() bool { return u.Lang == dw.LangGo && !u.GNU() }
 
-// extentOf returns the ranges of the code of the body that an entry describes.
-func (u *Unit) extentOf(e dw.Entry) ([]dw.Range, error) {
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return nil, err
-	}
-	return u.Extent(&pcs)
-}
-
 // Marked reports whether the line table has GCC's markers of statements: then rows of
 // instructions begin no statement.
 func (c *Code) Marked() bool {
-	return c.u.GNU() && producer.Marked(c.rows)
+	return c.Unit.GNU() && producer.Marked(c.Rows)
 }

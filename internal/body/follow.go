@@ -27,9 +27,9 @@ func (u *Unit) InstructionsIn(c *Code, rec int32) (*Code, error) { return u.code
 
 func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 	*c = Code{
-		u: u, texts: u.declarations(), Top: u.Outermost(rec),
-		bodies: c.bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.graph, c.spare), marks: c.marks[:0],
-		statementRows: c.statementRows[:0], ended: c.ended[:0], runs: c.runs[:0], owner: c.owner[:0],
+		Unit: u, texts: u.declarations(), Top: u.Outermost(rec),
+		Bodies: c.Bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.Graph, c.spare),
+		Statements: c.Statements[:0], Ended: c.Ended[:0], Owner: c.Owner[:0],
 	}
 	if err := c.readBodies(bodies); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 		c.Why = "instructions of " + u.Image.Arch().Name + " are not decoded"
 	case u.Image.IsRelocatable():
 		c.Why = "jumps in a file that is not linked are not resolved"
-	case len(c.ranges) == 0 || !c.bodies[0].live:
+	case len(c.Ranges) == 0 || !c.Bodies[0].Live:
 		c.Why = "where the function's code is is not known"
 	}
 	if c.Why != "" {
@@ -63,33 +63,28 @@ func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 		c.Why = "the form of the kernel's table at " + tables[0] + " is not known"
 		return c, nil
 	}
-	c.arch, c.mayPatch = arch, known.kernel
+	c.Arch, c.mayPatch = arch, known.kernel
 	if c.spare == nil {
 		c.spare = new(flow.Graph)
 	}
-	c.graph = c.spare.Follow(f)
-	if c.graph.Why != "" {
-		c.Why = c.graph.Why
+	c.Graph = c.spare.Follow(f)
+	if c.Graph.Why != "" {
+		c.Why = c.Graph.Why
 	}
 	if c.Why != "" || !bodies {
 		return c, nil
 	}
-	c.solver = c.graph.Solver()
 	c.paint()
 	if err := c.readRows(); err != nil {
 		return nil, err
-	}
-	c.readRuns()
-	if c.Marked() {
-		c.solver.SetJoins(c.joins())
 	}
 	return c, nil
 }
 
 // readBodies reads where the function is, and with inlined all instances that are inlined into it.
 func (c *Code) readBodies(inlined bool) error {
-	u := c.u
-	at := c.numbers // index in bodies, by record from Top on; -1 for others
+	u := c.Unit
+	at := c.numbers // index in Bodies, by record from Top on; -1 for others
 	for i := c.Top; int(i) < len(u.Recs) && (inlined || i == c.Top); i++ {
 		r := &u.Recs[i]
 		parent := int32(-1)
@@ -109,38 +104,38 @@ func (c *Code) readBodies(inlined bool) error {
 			return err
 		}
 		var pcs dw.PCs
-		b := body{rec: i, parent: parent}
+		b := Body{Rec: i, Parent: parent}
 		err = e.Attrs(func(a dw.Attr, v dw.Value) {
 			pcs.Take(a, v)
-			b.call.take(a, v)
+			b.Call.take(a, v)
 		})
 		if err != nil {
 			return err
 		}
-		b.view, b.viewed, b.marked = pcs.EntryView, pcs.Viewed, pcs.Entry.Form != 0
-		if b.ranges, err = u.Extent(&pcs); err != nil {
+		b.View, b.Viewed, b.Marked = pcs.EntryView, pcs.Viewed, pcs.Entry.Form != 0
+		if b.Ranges, err = u.Extent(&pcs); err != nil {
 			return err
 		}
-		if b.start, b.live, err = u.Start(&pcs); err != nil {
+		if b.Start, b.Live, err = u.Start(&pcs); err != nil {
 			return err
 		}
 		if inlined {
-			if b.text, err = c.texts.of(u, i, e); err != nil {
+			if b.Text, err = c.texts.of(u, i, e); err != nil {
 				return err
 			}
 		}
-		at[i-c.Top] = int32(len(c.bodies))
-		c.bodies = append(c.bodies, b)
+		at[i-c.Top] = int32(len(c.Bodies))
+		c.Bodies = append(c.Bodies, b)
 	}
 	c.numbers = at
-	for i := range c.bodies {
-		c.bodies[i].first, c.bodies[i].end = int32(i), int32(i+1)
+	for i := range c.Bodies {
+		c.Bodies[i].First, c.Bodies[i].End = int32(i), int32(i+1)
 	}
-	for i := len(c.bodies) - 1; i > 0; i-- {
-		p := &c.bodies[c.bodies[i].parent]
-		p.end = max(p.end, c.bodies[i].end)
+	for i := len(c.Bodies) - 1; i > 0; i-- {
+		p := &c.Bodies[c.Bodies[i].Parent]
+		p.End = max(p.End, c.Bodies[i].End)
 	}
-	c.ranges = apart(c.bodies[0].ranges)
+	c.Ranges = apart(c.Bodies[0].Ranges)
 	if inlined {
 		c.findMerged()
 	}
@@ -164,7 +159,7 @@ func apart(ranges []dw.Range) []dw.Range {
 
 // function returns what package flow needs, or nil if the file does not have the code.
 func (c *Code) function(arch *insn.Arch) (*flow.Function, error) {
-	f := functionIn(c.u.Image.File, arch, c.bodies[0].start, c.ranges)
+	f := functionIn(c.Unit.Image.File, arch, c.Bodies[0].Start, c.Ranges)
 	if f == nil {
 		return nil, nil
 	}
@@ -206,7 +201,7 @@ func (c *Code) rules(f *flow.Function) error {
 	if err != nil {
 		return err
 	}
-	known, err := c.u.Image.patched()
+	known, err := c.Unit.Image.patched()
 	if err != nil {
 		return err
 	}
@@ -216,7 +211,7 @@ func (c *Code) rules(f *flow.Function) error {
 	}
 	f.Indirect = t.Indirect
 	var patched []ktable.Edge // by address
-	for _, r := range c.ranges {
+	for _, r := range c.Ranges {
 		edges, err := t.Edges(r.Lo, r.Hi)
 		if err != nil {
 			return err
@@ -246,8 +241,8 @@ func (c *Code) rules(f *flow.Function) error {
 		case in.Target != 0 && ok:
 			return true, !check
 		}
-		if in.Target != 0 && c.u.IsGo() {
-			sym := c.u.Image.SymbolAt(addr+uint64(in.Target), "")
+		if in.Target != 0 && c.Unit.IsGo() {
+			sym := c.Unit.Image.SymbolAt(addr+uint64(in.Target), "")
 			return sym != nil && noreturn.Go(sym.Name), true
 		}
 		return calls[addr+uint64(in.Size)].ends, true
@@ -259,88 +254,11 @@ func (c *Code) rules(f *flow.Function) error {
 	return nil
 }
 
-// call is what the debug information says about the code after a call.
-type call struct {
-	ends   bool // the callee does not return
-	leaves bool // it is a jump, at the end of the function
-}
-
-// calls returns what is known of calls, by the addresses after them. LLVM gives a tail call's
-// own address (DW_AT_call_pc, DWARF 5 section 3.4).
-func (c *Code) calls() (map[uint64]call, error) {
-	out := make(map[uint64]call)
-	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[c.Top].Off))
-	if err != nil {
-		return nil, err
-	}
-	return out, c.readCalls(e, 0, out)
-}
-
-// maxScopes bounds how deeply scopes nest.
-const maxScopes = 256
-
-func (c *Code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
-	if depth > maxScopes {
-		return nil
-	}
-	return e.Children(func(k dw.Entry) (bool, error) {
-		switch k.Tag() {
-		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
-			return true, c.readCalls(k, depth+1, out)
-		case dw.TagCallSite, dw.TagGNUCallSite:
-		default:
-			return true, nil
-		}
-		var at, origin dw.Value
-		tail := false
-		err := k.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrLowpc, dw.AttrCallReturnPC, dw.AttrCallPC:
-				at = v
-			case dw.AttrAbstractOrigin, dw.AttrCallOrigin:
-				origin = v
-			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
-				tail = v.U != 0
-			}
-		})
-		if err != nil || at.Form == 0 {
-			return true, err
-		}
-		addr, err := c.u.Address(at)
-		if err != nil {
-			return true, err
-		}
-		x := out[addr]
-		x.leaves = x.leaves || tail
-		if origin.Form != 0 && !tail {
-			if x.ends, err = c.u.Image.noReturns.described(c.u.Unit.Unit, origin); err != nil {
-				return true, err
-			}
-		}
-		if x != (call{}) {
-			out[addr] = x
-		}
-		return true, nil
-	})
-}
-
-// landingPads returns where exceptions in the function's calls lead.
-func (c *Code) landingPads() (out []dw.Pad, err error) {
-	for _, r := range c.ranges {
-		pads, err := c.u.Image.Data.LandingPads(r.Lo, r.Hi)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pads...)
-	}
-	return out, nil
-}
-
 // torn reports whether the canonical frame address is at a link-time address what it is where the
 // function is called, and, with had, not so everywhere in the function.
 func (c *Code) torn(addr uint64, had bool) bool {
-	d := c.u.Data
-	first, ok, err := d.CFA(c.bodies[0].start)
+	d := c.Unit.Data
+	first, ok, err := d.CFA(c.Bodies[0].Start)
 	if err != nil || !ok || first.Expr != nil {
 		return false
 	}
@@ -351,49 +269,86 @@ func (c *Code) torn(addr uint64, had bool) bool {
 	if !had {
 		return true
 	}
-	steady, err := d.SteadyFrame(c.bodies[0].start)
+	steady, err := d.SteadyFrame(c.Bodies[0].Start)
 	return err == nil && !steady
 }
 
 // paint finds the innermost body of each instruction.
 func (c *Code) paint() {
-	insns := c.graph.Insns
-	c.owner = slices.Grow(c.owner[:0], len(insns))[:len(insns)]
-	clear(c.owner)
-	for i := range c.bodies {
-		for _, r := range c.bodies[i].ranges {
+	insns := c.Graph.Insns
+	c.Owner = slices.Grow(c.Owner[:0], len(insns))[:len(insns)]
+	clear(c.Owner)
+	for i := range c.Bodies {
+		for _, r := range c.Bodies[i].Ranges {
 			lo := sort.Search(len(insns), func(k int) bool { return insns[k].Addr >= r.Lo })
 			for ; lo < len(insns) && insns[lo].Addr < r.Hi; lo++ {
-				c.owner[lo] = int32(i)
+				c.Owner[lo] = int32(i)
 			}
 		}
 	}
 }
 
-func (p *callPlace) take(a dw.Attr, v dw.Value) {
+func (p *CallPlace) take(a dw.Attr, v dw.Value) {
 	switch a {
 	case dw.AttrCallFile:
-		p.file = uint32(v.U)
+		p.File = uint32(v.U)
 	case dw.AttrCallLine:
-		p.line = uint32(v.U)
+		p.Line = uint32(v.U)
 	case dw.AttrCallColumn:
-		p.column = uint32(v.U)
+		p.Column = uint32(v.U)
 	}
 }
 
 // findMerged finds the bodies that LLVM merged of several.
 func (c *Code) findMerged() {
 	columns := false // the compiler writes them
-	for i := range c.bodies {
-		columns = columns || c.bodies[i].call.column != 0
+	for i := range c.Bodies {
+		columns = columns || c.Bodies[i].Call.Column != 0
 	}
-	if !columns || c.u.GNU() {
+	if !columns || c.Unit.GNU() {
 		return
 	}
-	for i := range c.bodies {
-		if b := &c.bodies[i]; b.parent >= 0 {
-			b.merged = b.call.column == 0 || c.bodies[b.parent].merged
-			c.anyMerged = c.anyMerged || b.merged
+	for i := range c.Bodies {
+		if b := &c.Bodies[i]; b.Parent >= 0 {
+			b.Merged = b.Call.Column == 0 || c.Bodies[b.Parent].Merged
+			c.AnyMerged = c.AnyMerged || b.Merged
 		}
 	}
+}
+
+// Alone follows a function of which nothing is known but where its code is, in parts, the first of which it begins with, and the symbols of
+// what it calls. A call that does not return is otherwise known only at the end of a part, and a jump to a part that is not among them leaves
+// the function.
+func Alone(f *image.File, parts []dw.Range) *Code {
+	arch := insn.For(f.Instructions())
+	if arch == nil {
+		return &Code{Why: "instructions of " + f.Arch().Name + " are not decoded"}
+	}
+	x := functionIn(f, arch, parts[0].Lo, apart(parts))
+	if x == nil {
+		return &Code{Why: "the file does not have the function's code"}
+	}
+	x.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
+		if in.Target == 0 {
+			return false, true
+		}
+		sym := f.SymbolAt(addr+uint64(in.Target), "")
+		if sym == nil || sym.Addr != addr+uint64(in.Target) {
+			return false, true
+		}
+		check, is := noreturn.Functions[sym.Name]
+		return is || noreturn.Go(sym.Name), !check
+	}
+	c := &Code{Arch: arch, Ranges: apart(parts), Graph: new(flow.Graph).Follow(x)}
+	c.Why = c.Graph.Why
+	return c
+}
+
+// Begins reports whether an instruction that the function runs begins at an address. known is false if the function cannot be followed.
+func (c *Code) Begins(addr uint64) (is, known bool) {
+	if c.Graph == nil || c.Why != "" {
+		return false, false
+	}
+	_, is = c.Graph.At(addr)
+	return is, true
 }

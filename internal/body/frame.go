@@ -12,14 +12,14 @@ import (
 // What a function's code has stored in its frame. Compilers remove stores that nobody reads, and move others behind what does not need them: an
 // object whose address the code gives to nobody then lacks members that its source has set.
 
-// followed is how many registers are followed, by their DWARF numbers.
-const followed = held.Followed
+// Followed is how many registers are followed, by their DWARF numbers.
+const Followed = held.Followed
 
 // frame is what the code does with its frame: offsets are from the stack pointer where the function begins.
 type frame struct {
-	bases  [][followed]distance // where blocks begin
+	bases  [][Followed]distance // where blocks begin
 	stores []store
-	loads  []store // and what else does not only store
+	loads  []store // and what else does not only store; of LLVM's code
 	takes  []store // addresses that are in registers
 }
 
@@ -36,7 +36,7 @@ type store struct {
 	anywhere  bool
 }
 
-// has reports whether a store may be one of a byte.
+// Has reports whether a store may be one of a byte.
 func (x *store) has(off int64) bool {
 	return x.anywhere || x.off <= off && off < x.off+x.size
 }
@@ -48,10 +48,10 @@ const maxObject = 4096
 // the source says: no instruction of the function stores them on any path to there. The object may be a part of one that begins so many bytes before it. ok is false if
 // that is not known: it is not in the frame, or its address may be known to others.
 func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]int64, ok bool) {
-	if c.graph == nil || c.Why != "" || register >= followed || size <= 0 || size > maxObject {
+	if c.Graph == nil || c.Why != "" || register >= Followed || size <= 0 || size > maxObject {
 		return nil, false
 	}
-	n, found := c.graph.At(at)
+	n, found := c.Graph.At(at)
 	if !found {
 		return nil, false
 	}
@@ -134,24 +134,24 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, 
 // Precedes reports whether an instruction at a link-time address is of a statement that comes before the call of a record's body, in the text of the innermost function
 // that has both: what is inlined there is at its call. own is set if the instruction is that function's own.
 func (c *Code) Precedes(rec int32, addr uint64) (before, own bool) {
-	i, ok := c.body(rec)
+	i, ok := c.BodyOf(rec)
 	if !ok || c.Why != "" {
 		return false, false
 	}
-	n, ok := c.graph.At(addr)
+	n, ok := c.Graph.At(addr)
 	if !ok {
 		return false, false
 	}
 	mine := int32(i)
-	for in := c.bodies[mine].parent; in >= 0; mine, in = in, c.bodies[in].parent {
-		at := c.bodies[mine].call
-		for k := c.owner[n]; k >= 0 && k != mine; k = c.bodies[k].parent {
+	for in := c.Bodies[mine].Parent; in >= 0; mine, in = in, c.Bodies[in].Parent {
+		at := c.Bodies[mine].Call
+		for k := c.Owner[n]; k >= 0 && k != mine; k = c.Bodies[k].Parent {
 			if k == in {
-				r := c.rowAt(int32(n))
-				return r != nil && r.Line != 0 && r.File == at.file && (r.Line < at.line || r.Line == at.line && r.Column != 0 && r.Column < at.column), mine == int32(i)
+				r := c.RowAt(int32(n))
+				return r != nil && r.Line != 0 && r.File == at.File && (r.Line < at.Line || r.Line == at.Line && r.Column != 0 && r.Column < at.Column), mine == int32(i)
 			}
-			if x := c.bodies[k].call; c.bodies[k].parent == in {
-				return x.line != 0 && (x.line < at.line || x.line == at.line && x.column <= at.column), false
+			if x := c.Bodies[k].Call; c.Bodies[k].Parent == in {
+				return x.Line != 0 && (x.Line < at.Line || x.Line == at.Line && x.Column <= at.Column), false
 			}
 		}
 	}
@@ -160,13 +160,13 @@ func (c *Code) Precedes(rec int32, addr uint64) (before, own bool) {
 
 // comesTo returns what reports whether execution may come from an instruction to another one.
 func (c *Code) comesTo(site int32) func(from int32) bool {
-	own := c.graph.Block(site)
-	reaches := make([]bool, len(c.graph.Blocks))
+	own := c.Graph.Block(site)
+	reaches := make([]bool, len(c.Graph.Blocks))
 	for work := []int32{own}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		c.graph.OnlyBehind(b, func(last int32) bool {
-			if p := c.graph.Block(last); !reaches[p] {
+		c.Graph.OnlyBehind(b, func(last int32) bool {
+			if p := c.Graph.Block(last); !reaches[p] {
 				reaches[p] = true
 				work = append(work, p)
 			}
@@ -174,7 +174,7 @@ func (c *Code) comesTo(site int32) func(from int32) bool {
 		})
 	}
 	return func(from int32) bool {
-		b := c.graph.Block(from)
+		b := c.Graph.Block(from)
 		return reaches[b] || b == own && from < site
 	}
 }
@@ -185,24 +185,24 @@ func (c *Code) framed() *frame {
 		return c.frame
 	}
 	c.frameRead = true
-	entry := c.graph.Entry()
+	entry := c.Graph.Entry()
 	if entry < 0 {
 		return nil
 	}
-	f := &frame{bases: make([][followed]distance, len(c.graph.Blocks))}
-	seen := make([]bool, len(c.graph.Blocks))
-	f.bases[entry][c.u.Image.Arch().SP].known = true
+	f := &frame{bases: make([][Followed]distance, len(c.Graph.Blocks))}
+	seen := make([]bool, len(c.Graph.Blocks))
+	f.bases[entry][c.Unit.Image.Arch().SP].known = true
 	seen[entry] = true
-	t := c.arch.Begin()
+	t := c.Arch.Begin()
 	for work := []int32{entry}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		block := &c.graph.Blocks[b]
+		block := &c.Graph.Blocks[b]
 		s := c.addresses(t, &f.bases[b])
 		for n := block.First; n < block.Last; n++ {
 			s.follow(n)
 		}
-		var out [followed]distance
+		var out [Followed]distance
 		for r := range out {
 			out[r] = s.distance(t.Regs[r])
 		}
@@ -221,7 +221,7 @@ func (c *Code) framed() *frame {
 			}
 		}
 	}
-	for b := range c.graph.Blocks {
+	for b := range c.Graph.Blocks {
 		if seen[b] && !c.accessesOf(f, int32(b), t) {
 			return nil
 		}
@@ -230,19 +230,25 @@ func (c *Code) framed() *frame {
 	return f
 }
 
+// loads reports whether an instruction that accesses memory does not only store.
+func (c *Code) loads(code []byte) bool {
+	_, only, _ := c.Arch.Operand(code)
+	return !only
+}
+
 // accessesOf notes what the instructions of a block do with the frame. It returns false if one is not known.
 func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
-	s, block := c.addresses(t, &f.bases[b]), &c.graph.Blocks[b]
-	sp, fp := uint64(c.u.Image.Arch().SP), c.arch.Slots.Frame
+	s, block := c.addresses(t, &f.bases[b]), &c.Graph.Blocks[b]
+	sp, fp := uint64(c.Unit.Image.Arch().SP), c.Arch.Slots.Frame
 	for n := block.First; n < block.Last; n++ {
-		code, addr := c.graph.Bytes(n), c.graph.Insns[n].Addr
-		next, _ := c.arch.Next(code)
-		w, ok := c.arch.Writes(code)
-		if !ok && !next.Call && c.graph.Insns[n].Kind == flow.Plain {
+		code, addr := c.Graph.Bytes(n), c.Graph.Insns[n].Addr
+		next, _ := c.Arch.Next(code)
+		w, ok := c.Arch.Writes(code)
+		if !ok && !next.Call && c.Graph.Insns[n].Kind == flow.Plain {
 			return false
 		}
-		touch, known := c.arch.Touches(t, code, addr)
-		if _, only, _ := c.arch.Operand(code); known && !only {
+		touch, known := c.Arch.Touches(t, code, addr)
+		if known && !c.Unit.GNU() && c.loads(code) {
 			if d := s.distance(touch.At); d.known {
 				f.loads = append(f.loads, store{insn: n, off: d.bytes, size: touch.Size})
 			} else if s.mayBe(touch.At) {
@@ -263,7 +269,7 @@ func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
 		if next.Call {
 			continue // what it leaves is none of these
 		}
-		for r := uint64(0); r < followed; r++ {
+		for r := uint64(0); r < Followed; r++ {
 			if r == sp || r == fp || !w.Registers.Has(r) {
 				continue
 			}
@@ -281,7 +287,7 @@ func (c *Code) accessesOf(f *frame, b int32, t *symbolic.Trace) bool {
 type addresses struct {
 	c       *Code
 	t       *symbolic.Trace
-	in      *[followed]distance // what registers held where the block begins
+	in      *[Followed]distance // what registers held where the block begins
 	aligned int32               // the stack pointer's number where lower bits of it were cleared in the block, or 0
 }
 
@@ -289,16 +295,16 @@ type addresses struct {
 // nothing that was there before.
 const belowAligned = -1 << 40
 
-func (c *Code) addresses(t *symbolic.Trace, in *[followed]distance) addresses {
+func (c *Code) addresses(t *symbolic.Trace, in *[Followed]distance) addresses {
 	t.Restart()
 	return addresses{c: c, t: t, in: in}
 }
 
 // follow follows the block's next instruction.
 func (a *addresses) follow(n int32) {
-	code := a.c.graph.Bytes(n)
-	a.c.arch.Follow(a.t, code, a.c.graph.Insns[n].Addr)
-	if sp := a.c.u.Image.Arch().SP; a.c.arch.Aligns(code, uint64(sp)) {
+	code := a.c.Graph.Bytes(n)
+	a.c.Arch.Follow(a.t, code, a.c.Graph.Insns[n].Addr)
+	if sp := a.c.Unit.Image.Arch().SP; a.c.Arch.Aligns(code, uint64(sp)) {
 		a.aligned = a.t.Regs[sp].Single()
 	}
 }
@@ -309,7 +315,7 @@ func (a *addresses) distance(v symbolic.Value) (d distance) {
 	switch {
 	case x.Scale != 1 || v.Terms[1].Symbol != 0 || x.Symbol < 1:
 		return distance{}
-	case x.Symbol <= followed:
+	case x.Symbol <= Followed:
 		d = a.in[x.Symbol-1]
 	case x.Symbol == a.aligned:
 		d = distance{belowAligned, true}
@@ -323,7 +329,7 @@ func (a *addresses) distance(v symbolic.Value) (d distance) {
 // mayBe reports whether a number is one of the frame's addresses plus another number.
 func (a *addresses) mayBe(v symbolic.Value) bool {
 	return v.Terms[1].Symbol != 0 && slices.ContainsFunc(v.Terms[:], func(x symbolic.Term) bool {
-		return x.Symbol >= 1 && (x.Symbol == a.aligned || x.Symbol <= followed && a.in[x.Symbol-1].known)
+		return x.Symbol >= 1 && (x.Symbol == a.aligned || x.Symbol <= Followed && a.in[x.Symbol-1].known)
 	})
 }
 
@@ -333,9 +339,9 @@ func (c *Code) distanceAt(site int32, register uint64) distance {
 	if f == nil {
 		return distance{}
 	}
-	b := c.graph.Block(site)
-	s := c.addresses(c.arch.Begin(), &f.bases[b])
-	for n := c.graph.Blocks[b].First; n < site; n++ {
+	b := c.Graph.Block(site)
+	s := c.addresses(c.Arch.Begin(), &f.bases[b])
+	for n := c.Graph.Blocks[b].First; n < site; n++ {
 		s.follow(n)
 	}
 	return s.distance(s.t.Regs[register])
@@ -343,6 +349,6 @@ func (c *Code) distanceAt(site int32, register uint64) distance {
 
 // inFrame reports whether an instruction accesses memory at an offset from the frame pointer, where that is an address in the frame.
 func (c *Code) inFrame(n int32) bool {
-	m, _, ok := c.arch.Operand(c.graph.Bytes(n))
-	return ok && m.Base == c.arch.Slots.Frame && c.distanceAt(n, m.Base).known
+	m, _, ok := c.Arch.Operand(c.Graph.Bytes(n))
+	return ok && m.Base == c.Arch.Slots.Frame && c.distanceAt(n, m.Base).known
 }

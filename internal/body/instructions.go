@@ -4,37 +4,38 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// acts reports whether an instruction calls, writes memory where others may see it, or jumps: what compilers move leaves no jump.
-func (c *Code) acts(at int32) bool {
-	code := c.graph.Bytes(at)
-	if in, ok := c.arch.Next(code); ok && in.Call {
+// Acts reports whether an instruction calls, writes memory where others may see it, or jumps: what compilers move leaves no jump.
+func (c *Code) Acts(at int32) bool {
+	code := c.Graph.Bytes(at)
+	if in, ok := c.Arch.Next(code); ok && in.Call {
 		return true
 	}
-	w, ok := c.arch.Writes(code)
-	return !ok || w.Memory && !c.arch.Spills(code) && !c.inFrame(at)
+	w, ok := c.Arch.Writes(code)
+	return !ok || w.Memory && !c.Arch.Spills(code) && !c.inFrame(at)
 }
 
-// shape returns what instructions that do the same have in common.
-func (c *Code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }
+// Shape returns what instructions that do the same have in common.
+func (c *Code) Shape(n int32) uint64 { return c.Arch.Shape(c.Graph.Bytes(n)) }
 
-// global returns the address of the memory that an instruction accesses, if it contains that
+// Global returns the address of the memory that an instruction accesses, if it contains that
 // address, and else 0.
-func (c *Code) global(n int32) uint64 {
-	if c.arch.Global == nil {
+func (c *Code) Global(n int32) uint64 {
+	if c.Arch.Global == nil {
 		return 0
 	}
-	at, _ := c.arch.Global(c.graph.Bytes(n), c.graph.Insns[n].Addr)
+	at, _ := c.Arch.Global(c.Graph.Bytes(n), c.Graph.Insns[n].Addr)
 	return at
 }
 
-// hasSuch reports whether one of the instructions in the ranges of a body is such.
-func (c *Code) hasSuch(i int32, such func(n int32) bool) bool {
-	insns := c.graph.Insns
-	for _, r := range c.bodies[i].ranges {
-		for n, ok := c.graph.From(r.Lo); ok && n < int32(len(insns)) && insns[n].Addr < r.Hi; n++ {
+// HasSuch reports whether one of the instructions in the ranges of a body is such.
+func (c *Code) HasSuch(i int32, such func(n int32) bool) bool {
+	insns := c.Graph.Insns
+	for _, r := range c.Bodies[i].Ranges {
+		for n, ok := c.Graph.From(r.Lo); ok && n < int32(len(insns)) && insns[n].Addr < r.Hi; n++ {
 			if such(n) {
 				return true
 			}
@@ -43,63 +44,54 @@ func (c *Code) hasSuch(i int32, such func(n int32) bool) bool {
 	return false
 }
 
-// actsAtAll reports whether an instruction of a body calls, or writes memory where others may see it.
-func (c *Code) actsAtAll(i int32) bool {
-	return c.hasSuch(i, func(n int32) bool { return c.bodies[i].has(c.owner[n]) && c.acts(n) })
+// ActsAtAll reports whether an instruction of a body calls, or writes memory where others may see it.
+func (c *Code) ActsAtAll(i int32) bool {
+	return c.HasSuch(i, func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) && c.Acts(n) })
 }
 
-// owns reports whether a block has an instruction of a body's own text.
-func (c *Code) owns(i int32, block *flow.Block) bool {
-	return slices.Contains(c.owner[block.First:block.Last], i)
+// Owns reports whether a block has an instruction of a body's own text.
+func (c *Code) Owns(i int32, block *flow.Block) bool {
+	return slices.Contains(c.Owner[block.First:block.Last], i)
 }
 
-// TestedBefore reports whether a branch, from which execution comes to a link-time address in straight code, depends on a comparison that reads a register.
-func (c *Code) TestedBefore(addr, register uint64) bool {
-	if c.graph == nil {
-		return false
+// Decodes reports whether the image's instructions are decoded.
+func (img *Image) Decodes() bool { return insn.For(img.Instructions()) != nil }
+
+// longest is the size in bytes of the longest instruction, and one more.
+const longest = 16
+
+// Instruction returns the bytes of the instruction at an address, and some after it; nil if the file has none there.
+func (img *Image) Instruction(addr uint64) ([]byte, error) { return instruction(img.File, addr) }
+
+func instruction(f *image.File, addr uint64) ([]byte, error) {
+	sec := f.SectionAt(addr)
+	if sec == nil {
+		return nil, nil
 	}
-	n, ok := c.graph.At(addr)
-	if !ok {
-		return false
-	}
-	const far = 4 // instructions from a comparison to its branch
-	found := false
-	b := c.graph.Block(int32(n))
-	for range far {
-		single := c.graph.Paths(b) == 1 // and no branch
-		next := b
-		c.graph.OnlyBehind(b, func(last int32) bool {
-			block := &c.graph.Blocks[c.graph.Block(last)]
-			for at := last; at >= block.First && at > last-far; at-- {
-				reads, w, known := c.arch.Accesses(c.graph.Bytes(at))
-				found = found || known && w == (insn.Writes{}) && reads.Has(register)
-			}
-			next = c.graph.Block(last)
-			single = single && c.graph.Insns[last].Kind != flow.Branch
-			return true
-		})
-		if found || !single || next == b {
-			break
-		}
-		b = next
-	}
-	return found
+	return f.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
-// StoredNarrow reports whether the code stores fewer bytes to a slot, and never as many as it has.
-func (c *Code) StoredNarrow(m Slot) bool {
-	if c.graph == nil {
+// Keeps reports whether an instruction goes on at the next one and leaves what reads has. A NOP of a kernel may become a jump.
+func (c *Code) Keeps(at int32, reads Reads) bool {
+	text := c.Graph.Bytes(at)
+	in, ok := c.Arch.Next(text)
+	if !ok || in.Branches || in.Call || !in.Onward {
 		return false
 	}
-	if c.stored == nil {
-		c.stored = make(map[Slot]int64)
-		for n := range c.graph.Insns {
-			if at, stores, ok := c.arch.Operand(c.graph.Bytes(int32(n))); ok && stores {
-				key := Slot{Base: at.Base, Off: at.Off}
-				c.stored[key] = max(c.stored[key], at.Size)
-			}
-		}
+	if in.Nop || c.Graph.Insns[at].Kind != flow.Plain {
+		return in.Nop && !c.mayPatch
 	}
-	most, stored := c.stored[Slot{Base: m.Base, Off: m.Off}]
-	return stored && most < m.Size
+	w, known := c.Arch.Writes(text)
+	return known && !w.Touches(reads) || reads == Reads{}
+}
+
+// Keeps reports whether an instruction, which code begins with, leaves what reads has, wherever it leads.
+func Keeps(architecture string, code []byte, reads Reads) bool {
+	arch := insn.For(architecture)
+	if arch == nil {
+		return false
+	}
+	in, ok := arch.Next(code)
+	w, known := arch.Writes(code)
+	return ok && (in.Branches || in.Nop) || known && !w.Touches(reads)
 }

@@ -3,6 +3,7 @@ package body
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
@@ -16,22 +17,22 @@ import (
 // the body whose function's text it is in, if one begins or ends there, and else to that of the
 // instruction.
 func (c *Code) readRows() error {
-	rows, err := c.u.Rows()
+	rows, err := c.Unit.Rows()
 	if err != nil {
 		return err
 	}
 	edges := c.edges[:0]
 	note := func(addr uint64, b int32) { edges = append(edges, edge{addr, b}) }
-	for i := range c.bodies {
-		b := &c.bodies[i]
-		for _, r := range b.ranges {
+	for i := range c.Bodies {
+		b := &c.Bodies[i]
+		for _, r := range b.Ranges {
 			note(r.Lo, int32(i))
 			if r.Hi != r.Lo {
 				note(r.Hi, int32(i))
 			}
 		}
-		if b.live {
-			note(b.start, int32(i))
+		if b.Live {
+			note(b.Start, int32(i))
 		}
 	}
 	slices.SortFunc(edges, func(a, b edge) int {
@@ -55,7 +56,7 @@ func (c *Code) readRows() error {
 		}
 		return here
 	}
-	for _, r := range c.ranges {
+	for _, r := range c.Ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
 		c.addRows(rows[i:], r.Hi)
@@ -68,37 +69,22 @@ func (c *Code) readRows() error {
 			}
 			own, ended := c.ownerOf(&rows[i], edgesAt(rows[i].Addr), last)
 			last = own
-			n, ok := c.graph.At(rows[i].Addr)
+			n, ok := c.Graph.At(rows[i].Addr)
 			if !ok {
 				continue
 			}
 			at := int32(n)
-			r := statement{
-				addr: rows[i].Addr, view: uint64(rows[i].View), place: rowPlace{file: rows[i].File, line: rows[i].Line, column: rows[i].Column}, own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
+			r := Statement{
+				Addr: rows[i].Addr, View: uint64(rows[i].View), Place: Place{File: rows[i].File, Line: rows[i].Line, Column: rows[i].Column}, Own: own, Insn: at, Past: c.Past(at), Block: c.Graph.Block(at),
 			}
 			if ended {
-				c.ended = append(c.ended, r)
+				c.Ended = append(c.Ended, r)
 			} else {
-				c.statementRows = append(c.statementRows, r)
+				c.Statements = append(c.Statements, r)
 			}
 		}
 	}
 	return nil
-}
-
-// readRuns finds the runs.
-func (c *Code) readRuns() {
-	c.runs = c.runs[:0]
-	for k := 0; k < len(c.statementRows); {
-		first := &c.statementRows[k]
-		run := rowRun{first: int32(k), least: first.own, most: first.own}
-		for ; k < len(c.statementRows) && c.statementRows[k].block == first.block; k++ {
-			own := c.statementRows[k].own
-			run.least, run.most = min(run.least, own), max(run.most, own)
-		}
-		run.end, run.last = int32(k), c.statementRows[k-1].addr
-		c.runs = append(c.runs, run)
-	}
 }
 
 // addRows adds the rows before an address that are of instructions. Of a function in one piece,
@@ -113,15 +99,15 @@ func (c *Code) addRows(rows []dw.Row, hi uint64) {
 			statements++
 		}
 	}
-	c.statementRows = slices.Grow(c.statementRows, statements)
-	if c.rows == nil && ends == 0 {
-		c.rows = rows[:n:n]
+	c.Statements = slices.Grow(c.Statements, statements)
+	if c.Rows == nil && ends == 0 {
+		c.Rows = rows[:n:n]
 		return
 	}
-	c.rows = slices.Grow(c.rows, n)
+	c.Rows = slices.Grow(c.Rows, n)
 	for i := range rows[:n] {
 		if !rows[i].End {
-			c.rows = append(c.rows, rows[i])
+			c.Rows = append(c.Rows, rows[i])
 		}
 	}
 }
@@ -130,21 +116,21 @@ func (c *Code) addRows(rows []dw.Row, hi uint64) {
 // last is the body of the statement before. ended is set if the body's code ends there: it is a
 // last statement without code.
 func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended bool) {
-	n, ok := c.graph.At(r.Addr)
+	n, ok := c.Graph.At(r.Addr)
 	holder := int32(0) // the innermost body that has the instruction
 	if ok {
-		holder = c.owner[n]
+		holder = c.Owner[n]
 	} else {
 		holder = c.holding(r.Addr)
 	}
 	if len(edges) == 0 {
 		return holder, false
 	}
-	at := c.texts.at(c.u, r)
-	if at == (text{}) {
+	at := c.texts.at(c.Unit, r)
+	if at == (Text{}) {
 		return holder, false
 	}
-	around := last >= 0 && c.bodies[holder].text == at && c.bodies[holder].has(last)
+	around := last >= 0 && c.Bodies[holder].Text == at && c.Bodies[holder].Has(last)
 	if !around && c.goesOn(last, r, at, edges) {
 		return last, true
 	}
@@ -152,8 +138,8 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		return b, true
 	}
 	best := int32(-1)
-	for b := holder; b >= 0; b = c.bodies[b].parent {
-		if c.bodies[b].text == at {
+	for b := holder; b >= 0; b = c.Bodies[b].Parent {
+		if c.Bodies[b].Text == at {
 			best = b
 			break
 		}
@@ -169,22 +155,22 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	}
 	best = -1
 	for _, b := range edges {
-		if c.bodies[b].text == at && !c.before(b, r) {
+		if c.Bodies[b].Text == at && !c.before(b, r) {
 			best = b
 		}
 	}
 	if best < 0 {
 		return holder, false
 	}
-	return best, !c.bodies[best].beginsAt(r.Addr)
+	return best, !c.Bodies[best].beginsAt(r.Addr)
 }
 
 // calledFrom returns the body to which a row belongs at an address where several instances of its function begin, and nothing says in which order: that of the statement before,
 // one around that, or the only one which one of these calls. Of several it is the one called by the statement before. It is -1 if there is none, or only one begins.
-func (c *Code) calledFrom(last int32, r *dw.Row, at text, edges []int32) int32 {
+func (c *Code) calledFrom(last int32, r *dw.Row, at Text, edges []int32) int32 {
 	begins := func(b int32) bool {
-		x := &c.bodies[b]
-		return x.text == at && x.marked && !x.viewed && x.start == r.Addr
+		x := &c.Bodies[b]
+		return x.Text == at && x.Marked && !x.Viewed && x.Start == r.Addr
 	}
 	count := 0
 	for _, b := range edges {
@@ -195,15 +181,15 @@ func (c *Code) calledFrom(last int32, r *dw.Row, at text, edges []int32) int32 {
 	if count < 2 {
 		return -1
 	}
-	for a := last; a >= 0; a = c.bodies[a].parent {
+	for a := last; a >= 0; a = c.Bodies[a].Parent {
 		if begins(a) {
 			return a
 		}
 		own, called := int32(-1), 0
 		for _, b := range edges {
-			if x := &c.bodies[b]; x.parent == a && begins(b) {
+			if x := &c.Bodies[b]; x.Parent == a && begins(b) {
 				called++
-				if n := len(c.statementRows); own < 0 || n > 0 && c.statementRows[n-1].own == a && c.statementRows[n-1].place.line == x.call.line && c.statementRows[n-1].place.file == x.call.file {
+				if n := len(c.Statements); own < 0 || n > 0 && c.Statements[n-1].Own == a && c.Statements[n-1].Place.Line == x.Call.Line && c.Statements[n-1].Place.File == x.Call.File {
 					own = b
 				}
 			}
@@ -220,10 +206,10 @@ func (c *Code) calledFrom(last int32, r *dw.Row, at text, edges []int32) int32 {
 // the next begins.
 func (c *Code) latest(own int32, r *dw.Row, edges []int32) int32 {
 	for _, b := range edges {
-		x, best := &c.bodies[b], &c.bodies[own]
+		x, best := &c.Bodies[b], &c.Bodies[own]
 		// SYSCALL_DEFINE declares several functions at one place.
-		same := x.text == best.text && c.u.Recs[x.rec].Root == c.u.Recs[best.rec].Root
-		if same && x.live && x.start == r.Addr && x.viewed && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
+		same := x.Text == best.Text && c.Unit.Recs[x.Rec].Root == c.Unit.Recs[best.Rec].Root
+		if same && x.Live && x.Start == r.Addr && x.Viewed && !c.before(b, r) && (best.Start != r.Addr || x.View > best.View) {
 			own = b
 		}
 	}
@@ -231,43 +217,43 @@ func (c *Code) latest(own int32, r *dw.Row, edges []int32) int32 {
 }
 
 // beginsAt reports whether the body, or a part of it, begins at an address.
-func (b *body) beginsAt(addr uint64) bool {
-	return b.live && b.start == addr || slices.ContainsFunc(b.ranges, func(r dw.Range) bool { return r.Lo == addr })
+func (b *Body) beginsAt(addr uint64) bool {
+	return b.Live && b.Start == addr || slices.ContainsFunc(b.Ranges, func(r dw.Range) bool { return r.Lo == addr })
 }
 
 // goesOn reports whether a row is a last statement, without code, of the body that the statement
 // before belongs to. Of several instances of one function that meet at an address, the one that
 // was last goes on, until another begins there.
-func (c *Code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
-	if last < 0 || c.bodies[last].text != at || !c.bodies[last].endsAt(r.Addr) || c.bodies[last].beginsAt(r.Addr) {
+func (c *Code) goesOn(last int32, r *dw.Row, at Text, edges []int32) bool {
+	if last < 0 || c.Bodies[last].Text != at || !c.Bodies[last].endsAt(r.Addr) || c.Bodies[last].beginsAt(r.Addr) {
 		return false
 	}
 	return !slices.ContainsFunc(edges, func(b int32) bool {
-		x := &c.bodies[b]
-		return x.text == at && x.live && x.start == r.Addr && !c.before(b, r)
+		x := &c.Bodies[b]
+		return x.Text == at && x.Live && x.Start == r.Addr && !c.before(b, r)
 	})
 }
 
 // unfinished returns the body, of those that the statement before belongs to, of which a row is a last statement without code where another instance of the function begins that
 // has no view: then nothing says which of the two the row is of, but that the one before has not been there yet, and begins with another statement. It is -1 if there is none.
-func (c *Code) unfinished(last int32, r *dw.Row, at text, edges []int32) int32 {
+func (c *Code) unfinished(last int32, r *dw.Row, at Text, edges []int32) int32 {
 	own := last
-	for own >= 0 && c.bodies[own].text != at {
-		own = c.bodies[own].parent
+	for own >= 0 && c.Bodies[own].Text != at {
+		own = c.Bodies[own].Parent
 	}
-	if own < 0 || !c.bodies[own].endsAt(r.Addr) || c.bodies[own].beginsAt(r.Addr) {
+	if own < 0 || !c.Bodies[own].endsAt(r.Addr) || c.Bodies[own].beginsAt(r.Addr) {
 		return -1
 	}
-	b := &c.bodies[own]
+	b := &c.Bodies[own]
 	begins := func(k int32) bool {
-		x := &c.bodies[k]
-		return x.text == at && x.marked && !x.viewed && x.start == r.Addr && !b.has(k)
+		x := &c.Bodies[k]
+		return x.Text == at && x.Marked && !x.Viewed && x.Start == r.Addr && !b.Has(k)
 	}
 	if !slices.ContainsFunc(edges, begins) {
 		return -1
 	}
-	place := rowPlace{file: r.File, line: r.Line, column: r.Column}
-	been := slices.ContainsFunc(c.statementRows, func(s statement) bool { return b.has(s.own) && s.place == place })
+	place := Place{File: r.File, Line: r.Line, Column: r.Column}
+	been := slices.ContainsFunc(c.Statements, func(s Statement) bool { return b.Has(s.Own) && s.Place == place })
 	if been {
 		return -1
 	}
@@ -275,22 +261,44 @@ func (c *Code) unfinished(last int32, r *dw.Row, at text, edges []int32) int32 {
 }
 
 // endsAt reports whether a part of the body ends at an address, after its code.
-func (b *body) endsAt(addr uint64) bool {
-	return slices.ContainsFunc(b.ranges, func(r dw.Range) bool { return r.Hi == addr && r.Lo < addr })
+func (b *Body) endsAt(addr uint64) bool {
+	return slices.ContainsFunc(b.Ranges, func(r dw.Range) bool { return r.Hi == addr && r.Lo < addr })
 }
 
 // before reports whether a row is before the place where a body begins, at its address.
 func (c *Code) before(b int32, r *dw.Row) bool {
-	x := &c.bodies[b]
-	return x.live && x.start == r.Addr && uint64(r.View) < x.view
+	x := &c.Bodies[b]
+	return x.Live && x.Start == r.Addr && uint64(r.View) < x.View
 }
 
 // holding returns the innermost body with a range that holds an address.
 func (c *Code) holding(addr uint64) int32 {
-	for i := len(c.bodies) - 1; i > 0; i-- {
-		if dw.Covers(c.bodies[i].ranges, addr) {
+	for i := len(c.Bodies) - 1; i > 0; i-- {
+		if dw.Covers(c.Bodies[i].Ranges, addr) {
 			return int32(i)
 		}
 	}
 	return 0
+}
+
+// StatementsAt returns those of some statements, which are sorted, that begin at an address.
+func StatementsAt(rows []Statement, addr uint64) []Statement {
+	lo := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
+	hi := lo
+	for hi < len(rows) && rows[hi].Addr == addr {
+		hi++
+	}
+	return rows[lo:hi]
+}
+
+// StatementIn reports whether a statement of a body begins at an address.
+func (c *Code) StatementIn(i int32, addr uint64) bool {
+	return slices.ContainsFunc(StatementsAt(c.Statements, addr), func(r Statement) bool { return c.Bodies[i].Has(r.Own) })
+}
+
+// Declared reports whether a statement is the first one of a body: GCC puts one at the place where
+// the function is declared.
+func (c *Code) Declared(r *Statement) bool {
+	t := &c.Bodies[r.Own].Text
+	return t.Line == r.Place.Line && t.Column == r.Place.Column
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
-// text is the source text of a function: from the line that declares it to the next function
+// Text is the source text of a function: from the line that declares it to the next function
 // in the file.
-type text struct {
-	file   int32 // number of the file in texts.files; 0 if it is not known
-	line   uint32
-	column uint32 // of the declaration
+type Text struct {
+	File   int32 // number of the file in texts.files; 0 if it is not known
+	Line   uint32
+	Column uint32 // of the declaration
 }
 
 // texts knows where the functions of a unit are declared.
@@ -22,10 +22,10 @@ type texts struct {
 	mu     sync.Mutex
 	files  map[string]int32 // numbers, from 1, by path
 	index  map[uint64]int32 // likewise, by the index in the unit's line table
-	lines  [][]text         // declarations, by file, sorted
-	byRoot []text           // by the record that has the name
+	lines  [][]Text         // declarations, by file, sorted
+	byRoot []Text           // by the record that has the name
 	known  []bool           // likewise, whether it is in byRoot
-	firsts map[text]uint32  // see first
+	firsts map[Text]uint32  // see first
 	read   bool
 }
 
@@ -65,7 +65,7 @@ func (t *texts) prepare(u *Unit) error {
 	}
 	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
 	n := len(u.Recs)
-	t.byRoot, t.known = make([]text, n), make([]bool, n)
+	t.byRoot, t.known = make([]Text, n), make([]bool, n)
 	live := make([]bool, n) // functions that have code
 	for i := range u.Recs {
 		if r := &u.Recs[i]; r.Flags&index.HasPC != 0 && r.Root >= 0 {
@@ -109,7 +109,7 @@ func (t *texts) prepare(u *Unit) error {
 		return err
 	}
 	for i := range t.lines {
-		t.lines[i] = radix.Sort(t.lines[i], func(x *text) uint64 { return uint64(x.line)<<32 | uint64(x.column) })
+		t.lines[i] = radix.Sort(t.lines[i], func(x *Text) uint64 { return uint64(x.Line)<<32 | uint64(x.Column) })
 	}
 	t.read = true
 	return nil
@@ -121,7 +121,7 @@ func (t *texts) prepareOthers(u *Unit) error {
 		form dw.Form
 		to   uint64
 	}
-	known := make(map[reference]text)
+	known := make(map[reference]Text)
 	for i := range u.Recs {
 		if u.Recs[i].Root >= 0 {
 			continue
@@ -157,14 +157,14 @@ func (t *texts) prepareOthers(u *Unit) error {
 }
 
 // add adds a text to those of its file.
-func (t *texts) add(x text) {
-	if x.file == 0 {
+func (t *texts) add(x Text) {
+	if x.File == 0 {
 		return
 	}
-	for int(x.file) >= len(t.lines) {
+	for int(x.File) >= len(t.lines) {
 		t.lines = append(t.lines, nil)
 	}
-	t.lines[x.file] = append(t.lines[x.file], x)
+	t.lines[x.File] = append(t.lines[x.File], x)
 }
 
 // definitions returns the records that define members of C++ classes outside of the class, by those that declare them there: the text of
@@ -208,8 +208,8 @@ func isDeclaration(e dw.Entry) (only bool, err error) {
 	return only, err
 }
 
-// declared returns the text of the function that an entry describes.
-func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
+// Declared returns the text of the function that an entry describes.
+func (t *texts) declared(u *Unit, e dw.Entry) (Text, error) {
 	var file, line, column uint64
 	filed, placed := false, false // placed: an entry before has said the line
 	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
@@ -229,17 +229,17 @@ func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
 		return !placed || !filed
 	})
 	if err != nil || line == 0 {
-		return text{}, err
+		return Text{}, err
 	}
-	return text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}, nil
+	return Text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}, nil
 }
 
 // of returns the text of a record's function.
-func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
+func (t *texts) of(u *Unit, rec int32, e dw.Entry) (Text, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.prepare(u); err != nil {
-		return text{}, err
+		return Text{}, err
 	}
 	root := u.Recs[rec].Root
 	if root < 0 {
@@ -253,37 +253,37 @@ func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
 }
 
 // at returns the text that a row is in.
-func (t *texts) at(u *Unit, r *dw.Row) text {
+func (t *texts) at(u *Unit, r *dw.Row) Text {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	file := t.number(u.Unit.Unit, true, uint64(r.File))
 	if file == 0 || int(file) >= len(t.lines) {
-		return text{}
+		return Text{}
 	}
 	lines := t.lines[file]
 	i := sort.Search(len(lines), func(i int) bool {
-		return lines[i].line > r.Line || lines[i].line == r.Line && lines[i].column > max(r.Column, 1)
+		return lines[i].Line > r.Line || lines[i].Line == r.Line && lines[i].Column > max(r.Column, 1)
 	})
 	if i == 0 {
-		return text{}
+		return Text{}
 	}
 	return lines[i-1]
 }
 
-// first returns the first line of a text, after its declaration, that has a row.
-func (t *texts) first(u *Unit, rows []dw.Row, of text) uint32 {
+// First returns the first line of a text, after its declaration, that has a row.
+func (t *texts) first(u *Unit, rows []dw.Row, of Text) uint32 {
 	t.mu.Lock()
 	firsts := t.firsts
 	t.mu.Unlock()
 	if firsts == nil {
-		firsts = make(map[text]uint32)
+		firsts = make(map[Text]uint32)
 		for i := range rows {
 			r := &rows[i]
 			if r.End || i > 0 && r.Line == rows[i-1].Line && r.File == rows[i-1].File {
 				continue
 			}
 			at := t.at(u, r)
-			if n, ok := firsts[at]; r.Line > at.line && (!ok || r.Line < n) {
+			if n, ok := firsts[at]; r.Line > at.Line && (!ok || r.Line < n) {
 				firsts[at] = r.Line
 			}
 		}

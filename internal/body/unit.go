@@ -1,14 +1,14 @@
-// Package body follows the code of one function: its basic blocks, the bodies of what was inlined into it, the statements of
-// the line table, and the places where runs of a body begin and end.
+// Package body has the facts of one function's code: its basic blocks, the bodies of what was inlined into it, which body each instruction
+// and each statement of the line table is of, and what the instructions do with registers and memory.
 //
-//	c, err := image.Unit(u).Code(record)
-//	ways, err := c.Ways(record)
-//	for _, w := range ways.In {
-//		fmt.Printf("%#x\n", w.Probe)
+//	c, err := unit.Code(record)
+//	i, ok := c.BodyOf(record)
+//	for n, insn := range c.Graph.Insns {
+//		fmt.Printf("%#x %v\n", insn.Addr, c.Bodies[i].Has(c.Owner[n]))
 //	}
 //
 // It takes the records and rows of a unit, bytes of code, and the tables in which a kernel lists what it changes. It knows no
-// variable, no type and no site.
+// variable, no type and no site, and decides nothing: where runs of a body begin and end is found by package runs.
 package body
 
 import (
@@ -53,4 +53,22 @@ func (u *Unit) Outermost(rec int32) int32 {
 		rec = u.Recs[rec].Parent
 	}
 	return rec
+}
+
+// OutermostRanges returns the code of the out-of-line function that contains a record's.
+func (u *Unit) OutermostRanges(rec int32) ([]dw.Range, error) {
+	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
+	if err != nil {
+		return nil, err
+	}
+	return u.extentOf(e)
+}
+
+// extentOf returns the ranges of the code of the body that an entry describes.
+func (u *Unit) extentOf(e dw.Entry) ([]dw.Range, error) {
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return nil, err
+	}
+	return u.Extent(&pcs)
 }

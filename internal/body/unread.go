@@ -13,8 +13,8 @@ import (
 // LeftBehind reports whether a record's body uses, at a link-time address, a register that on some paths to there has the number that a slot of the frame has, and on others not, while
 // no instruction reads the slot from there on.
 func (c *Code) LeftBehind(rec int32, at uint64, m Slot) bool {
-	i, ok := c.body(rec)
-	if !ok || c.graph == nil || c.Why != "" {
+	i, ok := c.BodyOf(rec)
+	if !ok || c.Graph == nil || c.Why != "" {
 		return false
 	}
 	site, off, ok := c.slotAt(at, m)
@@ -27,8 +27,8 @@ func (c *Code) LeftBehind(rec int32, at uint64, m Slot) bool {
 
 // slotAt returns the instruction at an address, and where a slot is in the frame. ok is false if it is not there, or its address may be known to others.
 func (c *Code) slotAt(at uint64, m Slot) (site int32, off int64, ok bool) {
-	n, found := c.graph.At(at)
-	if !found || m.Base >= followed || m.Size <= 0 || m.Size > maxObject {
+	n, found := c.Graph.At(at)
+	if !found || m.Base >= Followed || m.Size <= 0 || m.Size > maxObject {
 		return 0, 0, false
 	}
 	f := c.framed()
@@ -68,17 +68,17 @@ func (c *Code) unread(site int32, off, size int64) bool {
 func (c *Code) eachAhead(site int32, f func(at int32) (stop bool)) {
 	type part struct{ block, from int32 }
 	seen := make(map[int32]bool)
-	for work := []part{{c.graph.Block(site), site}}; len(work) > 0; {
+	for work := []part{{c.Graph.Block(site), site}}; len(work) > 0; {
 		p := work[len(work)-1]
 		work = work[:len(work)-1]
-		b, stopped := &c.graph.Blocks[p.block], false
+		b, stopped := &c.Graph.Blocks[p.block], false
 		for at := p.from; at < b.Last && !stopped; at++ {
 			stopped = f(at)
 		}
 		for _, to := range b.Succs {
 			if !stopped && !seen[to] {
 				seen[to] = true
-				work = append(work, part{to, c.graph.Blocks[to].First})
+				work = append(work, part{to, c.Graph.Blocks[to].First})
 			}
 		}
 	}
@@ -87,8 +87,8 @@ func (c *Code) eachAhead(site int32, f func(at int32) (stop bool)) {
 // usedBy returns the registers that instructions of a body read in the straight code from one on, before one writes them.
 func (c *Code) usedBy(i, site int32) (used insn.Registers) {
 	written := insn.Registers(0)
-	for at, last := site, c.graph.Blocks[c.graph.Block(site)].Last; at < last && c.bodies[i].has(c.owner[at]); at++ {
-		reads, w, ok := c.arch.Accesses(c.graph.Bytes(at))
+	for at, last := site, c.Graph.Blocks[c.Graph.Block(site)].Last; at < last && c.Bodies[i].Has(c.Owner[at]); at++ {
+		reads, w, ok := c.Arch.Accesses(c.Graph.Bytes(at))
 		if !ok {
 			break
 		}
@@ -104,12 +104,12 @@ func (c *Code) sometimes(site int32, off, size int64) insn.Registers {
 	f := c.framed()
 	loads, stores := covering(f.loads, off, size, true), covering(f.stores, off, size, false)
 	whole := covering(f.stores, off, size, true)
-	blocks, entry := c.graph.Blocks, c.graph.Entry()
+	blocks, entry := c.Graph.Blocks, c.Graph.Entry()
 	in, seen := make([]state, len(blocks)), make([]bool, len(blocks))
 	step := func(now state, at int32) state {
-		code := c.graph.Bytes(at)
-		reads, w, ok := c.arch.Accesses(code)
-		next, _ := c.arch.Next(code)
+		code := c.Graph.Bytes(at)
+		reads, w, ok := c.Arch.Accesses(code)
+		next, _ := c.Arch.Next(code)
 		set := func(r insn.Registers, equal, other bool) {
 			now.equal, now.other = now.equal&^r, now.other&^r
 			if equal {
@@ -124,15 +124,15 @@ func (c *Code) sometimes(site int32, off, size int64) insn.Registers {
 			set(^c.preserved(), false, false)
 		case stores[at]:
 			now.equal = 0
-			if _, only, _ := c.arch.Operand(code); whole[at] && only {
+			if _, only, _ := c.Arch.Operand(code); whole[at] && only {
 				set(c.alike(c.spilled(code, reads), at), true, false)
 			}
 		case loads[at]:
 			set(w.Registers, true, false) // and those that had it already have it still
-		case ok && one(uint64(reads)) && one(uint64(w.Registers)) && c.moves(code):
+		case ok && reads.One() && w.Registers.One() && c.moves(code):
 			set(w.Registers, now.equal&reads != 0, now.other&reads != 0)
 		default:
-			_, _, accesses := c.arch.Operand(code)
+			_, _, accesses := c.Arch.Operand(code)
 			set(w.Registers, false, ok && !accesses)
 		}
 		return now
@@ -153,7 +153,7 @@ func (c *Code) sometimes(site int32, off, size int64) insn.Registers {
 			}
 		}
 	}
-	b := c.graph.Block(site)
+	b := c.Graph.Block(site)
 	now := in[b]
 	for at := blocks[b].First; at < site; at++ {
 		now = step(now, at)
@@ -166,12 +166,12 @@ func (c *Code) alike(register insn.Registers, at int32) insn.Registers {
 	if register == 0 {
 		return 0
 	}
-	return c.Held().Alike(uint64(bits.TrailingZeros64(uint64(register))), c.graph.Insns[at].Addr)
+	return c.Held().Alike(uint64(bits.TrailingZeros64(uint64(register))), c.Graph.Insns[at].Addr)
 }
 
 // preserved returns the registers that calls preserve.
 func (c *Code) preserved() (kept insn.Registers) {
-	for _, r := range c.u.Image.Arch().Preserved {
+	for _, r := range c.Unit.Image.Arch().Preserved {
 		kept |= 1 << r
 	}
 	return kept
@@ -179,11 +179,11 @@ func (c *Code) preserved() (kept insn.Registers) {
 
 // spilled returns the register that an instruction stores, of those that it reads.
 func (c *Code) spilled(code []byte, reads insn.Registers) insn.Registers {
-	m, _, _ := c.arch.Operand(code)
-	if m.Base < followed {
+	m, _, _ := c.Arch.Operand(code)
+	if m.Base < Followed {
 		reads &^= 1 << m.Base
 	}
-	if !one(uint64(reads)) {
+	if !reads.One() {
 		return 0
 	}
 	return reads
@@ -191,11 +191,11 @@ func (c *Code) spilled(code []byte, reads insn.Registers) insn.Registers {
 
 // moves reports whether an instruction moves a register to another one, or its lower half.
 func (c *Code) moves(code []byte) bool {
-	_, w, _ := c.arch.Accesses(code)
-	s := c.arch.State()
+	_, w, _ := c.Arch.Accesses(code)
+	s := c.Arch.State()
 	s.Restart()
 	s.Step(code, 0)
-	for r := range uint64(followed) {
+	for r := range uint64(Followed) {
 		if w.Registers.Has(r) {
 			v, ok := s.Register(r)
 			_, same, is := s.Input(v)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -132,7 +132,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 			return nil, nil, err
 		}
 		var mu sync.Mutex
-		err = inside.EachOf(l, ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *body.Ways) error {
+		err = inside.EachOf(l, ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *runs.Ways) error {
 			c, err := inside.Clone(s)
 			mu.Lock()
 			defer mu.Unlock()

@@ -96,7 +96,7 @@ type Pointee struct {
 	Pointee *Pointee
 }
 
-// Ways is body.Ways.
+// Ways is runs.Ways.
 type Ways struct {
 	Known    bool // they were looked for; the others are zero if not
 	In, Out  []Way

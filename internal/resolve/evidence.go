@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-delve/delve/pkg/dwarf/op"
-
 	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -15,11 +13,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/motion"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
+	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // evidence answers what package judge asks about a variable's location at a site.
@@ -500,7 +500,7 @@ func (e *evidence) Joined() (bool, error) {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(s)
-	return err == nil && code.Joined(s.Rec, s.Addr), err
+	return err == nil && motion.Joined(code, s.Rec, s.Addr), err
 }
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a

@@ -4,9 +4,9 @@ package hooks
 import (
 	"context"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -22,7 +22,7 @@ type Functions[I, S, L, V, M any] struct {
 	File              func(img *I) *image.File
 	KeepDerived       func(img *I) error
 	Ready             func(img *I) bool
-	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *body.Ways) error) error
+	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *runs.Ways) error) error
 	Memory            func(img *I, name string, addr uint64) *V
 	ImageType         func(img *I, name string) (*types.Type, error)
 	AnsweredBy        func(img *I) string
@@ -31,9 +31,9 @@ type Functions[I, S, L, V, M any] struct {
 	OnlySymbols       func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
 	StaticProbes      func(img *I, ctx context.Context, m M) (list *L, names []string, err error)
 	Held              func(img *I, sites []*S) *L
-	Ways              func(img *I, ctx context.Context, sites []*S) ([]body.Ways, error)
+	Ways              func(img *I, ctx context.Context, sites []*S) ([]runs.Ways, error)
 
-	EachOf func(l *L, ctx context.Context, from, to int, ways bool, f func(worker, i int, s *S, w *body.Ways) error) error
+	EachOf func(l *L, ctx context.Context, from, to int, ways bool, f func(worker, i int, s *S, w *runs.Ways) error) error
 
 	Argument      func(s *S, n int) (*V, error)
 	At            func(s *S, off uint64) (at *S, ok bool, err error)
@@ -54,8 +54,8 @@ type Functions[I, S, L, V, M any] struct {
 	ReturnAddress func(s *S) (*V, error)
 	Returns       func(s *S, force bool) (at []*S, moved bool, err error)
 	Unset         func(s *S, v *V, l *loc.Location, t *types.Type) (bool, error)
-	WaysIn        func(s *S, w *body.Ways, given bool) []*S
-	WaysOut       func(s *S, w *body.Ways) []*S
+	WaysIn        func(s *S, w *runs.Ways, given bool) []*S
+	WaysOut       func(s *S, w *runs.Ways) []*S
 }
 
 // Dwarfloc is a *Functions with the types of package dwarfloc, which sets it.

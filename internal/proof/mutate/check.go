@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -191,7 +191,7 @@ func (a *asker) typeOf(t *types.Type, depth int) {
 }
 
 // checkWays checks the ways into and out of a body.
-func (a *asker) checkWays(s *dwarfloc.Site, w *body.Ways) {
+func (a *asker) checkWays(s *dwarfloc.Site, w *runs.Ways) {
 	for _, in := range inside.WaysIn(s, w, false) {
 		a.address("way in", in)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -77,7 +77,7 @@ func checkPaths(t *testing.T, path string) {
 		functions = append(functions, fs...)
 	}
 	var ranges [][2]uint64
-	checked := make(map[uint64]*body.Ways)
+	checked := make(map[uint64]*runs.Ways)
 	for i := range functions {
 		ranges = append(ranges, functions[i].Ranges...)
 		for _, b := range functions[i].Bodies {
@@ -103,7 +103,7 @@ func checkPaths(t *testing.T, path string) {
 			checked[s.DIE] = &ways[i]
 		}
 	} else {
-		err := inside.EachWays(img, context.Background(), func(_ int, s *dwarfloc.Site, w *body.Ways) error {
+		err := inside.EachWays(img, context.Background(), func(_ int, s *dwarfloc.Site, w *runs.Ways) error {
 			if w == nil {
 				return nil
 			}

@@ -25,12 +25,12 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -147,7 +147,7 @@ func how(o Options) share.Options {
 // addFunc takes arguments of a site that one prologue fetches: its parameters from the one
 // with the index first on, or, if that is -1, those of a plan. way is the way into a body that
 // the site is, or nil.
-type addFunc func(worker int, s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error
+type addFunc func(worker int, s *dwarfloc.Site, way *runs.Way, args []plan.Argument, first int) error
 
 // Plan proves the prologues of a plan.
 func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Report, error) {
@@ -191,7 +191,7 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 
 // waysOf returns the ways that sites of a plan are. Variables are resolved at a way, and the
 // site has the address of its probe.
-func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*body.Way, error) {
+func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*runs.Way, error) {
 	var sites []*dwarfloc.Site
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Way.Of > 0 && s.Kind == dwarfloc.SiteInline {
@@ -202,10 +202,10 @@ func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*body.Way, er
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[*dwarfloc.Site]*body.Way)
+	out := make(map[*dwarfloc.Site]*runs.Way)
 	for i, s := range sites {
 		in := all[i].In
-		at := slices.IndexFunc(in, func(w body.Way) bool { return w.Probe == s.Addr || slices.Contains(w.Before, s.Addr) })
+		at := slices.IndexFunc(in, func(w runs.Way) bool { return w.Probe == s.Addr || slices.Contains(w.Before, s.Addr) })
 		if at < 0 {
 			return nil, fmt.Errorf("%v is no way into its body", s)
 		}
@@ -248,7 +248,7 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	sites, err := feed(func(worker int, s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error {
+	sites, err := feed(func(worker int, s *dwarfloc.Site, way *runs.Way, args []plan.Argument, first int) error {
 		return provers[worker].add(s, way, args, first)
 	})
 	total := Report{Sites: sites}

@@ -10,11 +10,11 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
@@ -86,7 +86,7 @@ type expectation struct {
 // index of the first of them in the site's parameters, or -1 if they are those of a plan.
 //
 // way is where the variables of a site that is a way are resolved, or nil.
-func (p *prover) add(s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error {
+func (p *prover) add(s *dwarfloc.Site, way *runs.Way, args []plan.Argument, first int) error {
 	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
 		return err

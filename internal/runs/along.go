@@ -1,14 +1,10 @@
-package body
+package runs
 
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/flow"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 )
-
-// Reads is what a value depends on: registers by their DWARF numbers, and memory.
-type Reads = insn.Writes
 
 // maxAlong is how many instructions Along looks at.
 const maxAlong = 8
@@ -17,18 +13,18 @@ const maxAlong = 8
 // where the next run of its function begins or this one ends. No instruction before them changes what reads has. There
 // are none in code that could not be followed, or that has no markers of statements. Instructions that the kernel may
 // replace, or that lead elsewhere, end the straight code: a NOP can become a jump (static branches).
-func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err error) {
+func (c *Code) Along(rec int32, addr uint64, reads body.Reads) (out []uint64, err error) {
 	if c.Why != "" {
 		return nil, nil
 	}
-	g := c.graph
+	g := c.Graph
 	n, ok := g.At(addr)
 	if !ok {
 		return nil, nil
 	}
 	var ends map[uint64]bool // of a function out of line: nothing in the first block
-	if i, ok := c.body(rec); ok && c.bodies[i].parent >= 0 {
-		if ends, err = c.endsOf(c.bodies[i].text); err != nil || ends == nil {
+	if i, ok := c.BodyOf(rec); ok && c.Bodies[i].Parent >= 0 {
+		if ends, err = c.endsOf(c.Bodies[i].Text); err != nil || ends == nil {
 			return nil, err
 		}
 	} else if n != 0 {
@@ -37,7 +33,7 @@ func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err err
 	at := int32(n)
 	last := g.Blocks[g.Block(at)].Last
 	for ; at+1 < last && len(out) < maxAlong; at++ {
-		if !c.keeps(at, reads) || ends[g.Insns[at+1].Addr] {
+		if !c.Keeps(at, reads) || ends[g.Insns[at+1].Addr] {
 			break
 		}
 		out = append(out, g.Insns[at+1].Addr)
@@ -45,33 +41,19 @@ func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err err
 	return out, nil
 }
 
-// keeps reports whether an instruction goes on at the next one and leaves what reads has. A NOP of a kernel may become a jump.
-func (c *Code) keeps(at int32, reads Reads) bool {
-	text := c.graph.Bytes(at)
-	in, ok := c.arch.Next(text)
-	if !ok || in.Branches || in.Call || !in.Onward {
-		return false
-	}
-	if in.Nop || c.graph.Insns[at].Kind != flow.Plain {
-		return in.Nop && !c.mayPatch
-	}
-	w, known := c.arch.Writes(text)
-	return known && !w.Touches(reads) || reads == Reads{}
-}
-
 // endsOf returns where runs of the bodies of one function begin and end in the code, or nil if that is
 // not known of all: beyond, hits would not be in the order of the runs.
-func (c *Code) endsOf(function text) (map[uint64]bool, error) {
+func (c *Code) endsOf(function body.Text) (map[uint64]bool, error) {
 	if ends, known := c.ends[function]; known {
 		return ends, nil
 	}
 	ends := make(map[uint64]bool)
-	for k := range c.bodies {
-		b := &c.bodies[k]
-		if b.text != function || b.parent < 0 {
+	for k := range c.Bodies {
+		b := &c.Bodies[k]
+		if b.Text != function || b.Parent < 0 {
 			continue
 		}
-		ways, err := c.Ways(b.rec)
+		ways, err := c.Ways(b.Rec)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +66,7 @@ func (c *Code) endsOf(function text) (map[uint64]bool, error) {
 		}
 	}
 	if c.ends == nil {
-		c.ends = make(map[text]map[uint64]bool)
+		c.ends = make(map[body.Text]map[uint64]bool)
 	}
 	c.ends[function] = ends
 	return ends, nil

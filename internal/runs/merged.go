@@ -1,8 +1,9 @@
-package body
+package runs
 
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
@@ -14,8 +15,8 @@ import (
 // 0 in it are of no run.
 
 // covers reports whether calls at another place can be merged into one at this place.
-func (p *callPlace) covers(x *callPlace) bool {
-	return p.line == 0 || p.line == x.line && (p.column == 0 || p.column == x.column)
+func covers(p, x *body.CallPlace) bool {
+	return p.Line == 0 || p.Line == x.Line && (p.Column == 0 || p.Column == x.Column)
 }
 
 // maxSharing bounds how many bodies of one function are compared with each other.
@@ -24,15 +25,15 @@ const maxSharing = 128
 // shares reports whether two bodies are of one function, and one of them is what was merged of the
 // other and further ones.
 func (c *Code) shares(i, k int32) bool {
-	if !c.bodies[i].merged && !c.bodies[k].merged {
+	if !c.Bodies[i].Merged && !c.Bodies[k].Merged {
 		return false
 	}
 	for i != k {
-		x, y := &c.bodies[i], &c.bodies[k]
-		if x.parent < 0 || y.parent < 0 || c.functionOf(i) != c.functionOf(k) || !x.call.covers(&y.call) && !y.call.covers(&x.call) {
+		x, y := &c.Bodies[i], &c.Bodies[k]
+		if x.Parent < 0 || y.Parent < 0 || c.FunctionOf(i) != c.FunctionOf(k) || !covers(&x.Call, &y.Call) && !covers(&y.Call, &x.Call) {
 			return false
 		}
-		i, k = x.parent, y.parent
+		i, k = x.Parent, y.Parent
 	}
 	return true
 }
@@ -50,17 +51,17 @@ const (
 
 // kinOf returns the bodies that share code with a body, or nil if there is none.
 func (c *Code) kinOf(i int32) map[int32]kinship {
-	if !c.anyMerged {
+	if !c.AnyMerged {
 		return nil
 	}
 	if c.sameText == nil {
-		c.sameText = make(map[sameFunction][]int32)
-		for x := range c.bodies {
-			f := c.functionOf(int32(x))
+		c.sameText = make(map[body.Function][]int32)
+		for x := range c.Bodies {
+			f := c.FunctionOf(int32(x))
 			c.sameText[f] = append(c.sameText[f], int32(x))
 		}
 	}
-	same := c.sameText[c.functionOf(i)]
+	same := c.sameText[c.FunctionOf(i)]
 	if len(same) > maxSharing {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (c *Code) kinOf(i int32) map[int32]kinship {
 
 // member returns the body around an instruction that is one of kin, or -1.
 func (c *Code) member(kin map[int32]kinship, own int32) int32 {
-	for ; own >= 0; own = c.bodies[own].parent {
+	for ; own >= 0; own = c.Bodies[own].Parent {
 		if kin[own] != stranger {
 			return own
 		}
@@ -96,14 +97,14 @@ func (c *Code) member(kin map[int32]kinship, own int32) int32 {
 }
 
 // placeIn is placeOf for bodies that share code: places of the same source text are equal in all of them.
-func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) rowPlace {
-	p := c.placeOf(r, n)
-	switch m := c.member(kin, p.own); {
+func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) body.Place {
+	p := c.PlaceOf(r, n)
+	switch m := c.member(kin, p.Own); {
 	case kin == nil:
-	case m == p.own:
-		p.own = i
-	case m >= 0 || c.bodies[i].has(p.own) && p.own != i:
-		p.own = -2 - c.u.Recs[c.bodies[p.own].rec].Root
+	case m == p.Own:
+		p.Own = i
+	case m >= 0 || c.Bodies[i].Has(p.Own) && p.Own != i:
+		p.Own = -2 - c.Unit.Recs[c.Bodies[p.Own].Rec].Root
 	}
 	return p
 }

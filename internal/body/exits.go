@@ -1,7 +1,7 @@
 package body
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -22,21 +22,21 @@ func (c *Code) JumpsOut() (o Out, err error) {
 	if c.Why != "" {
 		return Out{Lost: true}, nil
 	}
-	known, err := c.u.Image.patched()
+	known, err := c.Unit.Image.patched()
 	if err != nil {
 		return o, err
 	}
-	start, g := c.bodies[0].start, c.graph
-	second, two := c.u.Image.LocalEntry(start)
+	start, g := c.Bodies[0].Start, c.Graph
+	second, two := c.Unit.Image.LocalEntry(start)
 	for i := range g.Insns {
-		in, ok := c.arch.Next(g.Bytes(int32(i)))
+		in, ok := c.Arch.Next(g.Bytes(int32(i)))
 		switch to := g.Insns[i].Addr + uint64(in.Target); {
 		case !ok:
 			o.Lost = true
 		case in.Call:
 		case in.Branches && (to == start || two && to == second):
 			o.Again = true
-		case in.Branches && to != known.returns && !dw.Covers(c.ranges, to):
+		case in.Branches && to != known.returns && !dw.Covers(c.Ranges, to):
 			o.To = append(o.To, to)
 		case in.Lost && g.Insns[i].Kind == flow.Leave:
 			o.Lost = true
@@ -45,10 +45,63 @@ func (c *Code) JumpsOut() (o Out, err error) {
 	return o, nil
 }
 
+// Exit is a jump or branch out of a function's code.
+type Exit struct{ From, To uint64 }
+
+// Exits returns the branches and jumps that lead out of the code.
+func (c *Code) Exits() (out []Exit) {
+	for i := range c.Graph.Insns {
+		from := c.Graph.Insns[i].Addr
+		in, ok := c.Arch.Next(c.Graph.Bytes(int32(i)))
+		if to := from + uint64(in.Target); ok && in.Branches && !in.Call && !dw.Covers(c.Ranges, to) {
+			out = append(out, Exit{from, to})
+		}
+	}
+	return out
+}
+
+// Leave is an instruction at which a function is left.
+type Leave struct {
+	Addr  uint64 // link-time address
+	Jumps bool   // it is a jump to another function, which returns in its place
+}
+
+// Leaves returns the instructions at which the function is left. If it may be left at one that may also go on, why says so.
+func (c *Code) Leaves() (out []Leave, why string) {
+	g := c.Graph
+	for i := range g.Insns {
+		kind := g.Insns[i].Kind
+		if kind != flow.Leave && kind != flow.Quit && kind != flow.Plain {
+			continue
+		}
+		in, ok := c.Arch.Next(g.Bytes(int32(i)))
+		switch {
+		case kind == flow.Leave:
+			out = append(out, Leave{g.Insns[i].Addr, ok && (in.Branches || in.Lost)})
+		case kind == flow.Quit || ok && in.Branches && !in.Call:
+			return nil, fmt.Sprintf("it may end at %#x, under a condition", g.Insns[i].Addr)
+		}
+	}
+	return out, ""
+}
+
+// AfterCheck returns the link-time address after a check of the stack at the function's entry, which leads back to the
+// entry when the stack has grown: Go's compiler begins functions so.
+func (c *Code) AfterCheck(entry uint64) (addr uint64, ok bool) {
+	if c.Graph == nil || c.Why != "" {
+		return 0, false
+	}
+	begin, end, ok := c.Graph.AfterCheck()
+	if !ok || c.Graph.Insns[begin].Addr != entry {
+		return 0, false
+	}
+	return c.Graph.Insns[end].Addr, true
+}
+
 // BeginsAgain reports whether the function, while it runs, may come back to its first instruction, at a link-time address: the head of a loop,
 // which a call of itself at its end may have become. It may if MayRepeat says so of the instruction: most functions begin with what no loop does.
 func (u *Unit) BeginsAgain(rec int32, entry uint64) (bool, error) {
-	if from, err := u.sourcesOf(insn.For(u.Image.Instructions()), rec, entry); err != nil || len(from) == 0 {
+	if from, err := u.SourcesOf(rec, entry); err != nil || len(from) == 0 {
 		return false, err
 	}
 	c, err := u.InstructionsIn(new(Code), rec)
@@ -78,69 +131,9 @@ func MayRepeat(f *image.File, entry uint64) bool {
 
 // leadsTo reports whether a branch or a jump of the function leads to an instruction.
 func (c *Code) leadsTo(addr uint64) bool {
-	if c.graph == nil {
+	if c.Graph == nil {
 		return false
 	}
-	n, ok := c.graph.At(addr)
-	return ok && c.graph.Paths(c.graph.Block(int32(n))) > 0
-}
-
-// Changes is what the function's instructions change, and nothing that it calls.
-type Changes struct {
-	Registers Registers
-	Calls     bool
-	Known     bool // else there may be more
-}
-
-// Changes returns what the function's instructions change, those apart that leave it.
-func (c *Code) Changes() Changes {
-	if c.changes.read {
-		return c.changes.Changes
-	}
-	c.changes.read = true
-	out := &c.changes.Changes
-	if out.Known = c.Why == ""; !out.Known {
-		return *out
-	}
-	for i := range c.graph.Insns {
-		if c.graph.Insns[i].Kind == flow.Leave {
-			continue // what follows is not the function any more
-		}
-		code := c.graph.Bytes(int32(i))
-		in, ok := c.arch.Next(code)
-		if ok && !in.Call && (in.Branches || in.Trap || in.Nop || in.Lost) {
-			continue // it only goes on elsewhere
-		}
-		w, known := c.arch.Writes(code)
-		out.Known = out.Known && ok && (known || in.Call)
-		out.Calls = out.Calls || in.Call
-		out.Registers |= w.Registers
-	}
-	return *out
-}
-
-// Spares reports whether no instruction of the function writes a register. What the function calls may.
-func (c *Code) Spares(register uint64) bool {
-	w := c.Changes()
-	return w.Known && !c.mayPatch && register < followed && !w.Registers.Has(register)
-}
-
-// CallsTo returns the link-time addresses of what the function calls. known is false if it also calls what a register or memory says, or if its
-// code is not known.
-func (c *Code) CallsTo() (to []uint64, known bool) {
-	known = c.Changes().Known
-	if !known || !c.changes.Calls {
-		return nil, known
-	}
-	for i := range c.graph.Insns {
-		in, ok := c.arch.Next(c.graph.Bytes(int32(i)))
-		if !ok || in.Call && in.Target == 0 {
-			return nil, false
-		}
-		if in.Call {
-			to = append(to, c.graph.Insns[i].Addr+uint64(in.Target))
-		}
-	}
-	slices.Sort(to)
-	return slices.Compact(to), true
+	n, ok := c.Graph.At(addr)
+	return ok && c.Graph.Paths(c.Graph.Block(int32(n))) > 0
 }

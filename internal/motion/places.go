@@ -1,0 +1,74 @@
+package motion
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// GCC writes a row of the line table where the place changes, in the order of addresses, and gives instructions that have none, as many that it makes itself, the place of
+// those before them. Where execution comes to a block by a jump, what stands before it is something else that ran: the place says nothing until it changes.
+
+// borrowed reports whether an instruction may have no place but that of the one before it in the code.
+func (c *Rules) borrowed(n int32) bool {
+	if n == 0 || !c.Unit.GNU() {
+		return false
+	}
+	x, y := c.RowAt(n-1), c.RowAt(n)
+	return x != nil && y != nil && c.PlaceOf(x, n-1) == c.PlaceOf(y, n)
+}
+
+// Guessed reports whether only a borrowed place says that a run of a body begins at a way in: that of the way itself, to which execution only jumps; or that of the caller's
+// instructions before it, to which the body itself jumps, as for another turn of its loop.
+func (c *Rules) Guessed(i int32, w *flow.Way) bool {
+	g := c.Graph
+	n := g.Block(w.Insn)
+	first := c.Past(g.Blocks[n].First)
+	for at := first; at <= w.Insn; at++ {
+		if !c.borrowed(at) {
+			return false
+		}
+		if at == w.Insn {
+			return at == first && (n == 0 || !g.FallsThrough(n-1))
+		}
+		if at+1 == w.Insn {
+			break
+		}
+	}
+	return !g.OnlyBehind(n, func(last int32) bool {
+		return last+1 == g.Blocks[n].First || !c.Bodies[i].Has(c.Owner[last])
+	})
+}
+
+// EntryRow reports whether a row is that of the beginning of a function out of line, which says nothing of its instructions: LLVM counts those that save registers to a body
+// that begins behind them, and gives no other row to those without a position that come next.
+func (c *Rules) EntryRow(r *dw.Row) bool {
+	return r.Column == 0 && !c.Unit.GNU() && !c.Unit.IsGo() && len(c.Ranges) > 0 && r.Addr == c.Ranges[0].Lo
+}
+
+// OnlyLeaves reports whether all that is left of a piece of a body is a jump out of the body: LLVM copies the end of a block to paths that go on alike, also to those of
+// others, and the jump keeps the position of a run's end. It may also be all that is left of a run.
+func (c *Rules) OnlyLeaves(i, at int32) bool {
+	return !c.Unit.GNU() && !c.Unit.IsGo() && c.Graph.Insns[at].Kind == flow.Jump && !c.entersAny(i, c.Graph.Blocks[c.Graph.Block(at)].Succs)
+}
+
+// BehindTest reports whether a piece of a body is in a block to which only a test of the body's leads, and begins with no copy of an instruction before that: LLVM loads
+// behind a test what the caller passes, if only one side needs it, and the body may go on there.
+func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
+	if c.Unit.GNU() || c.Unit.IsGo() || c.Graph.Paths(block) != 1 {
+		return false
+	}
+	c.Graph.OnlyBehind(block, func(last int32) bool {
+		behind = c.Graph.Insns[last].Kind == flow.Branch && c.Bodies[i].Has(c.Owner[last])
+		for k := c.Graph.Blocks[c.Graph.Block(last)].First; k < last; k++ {
+			behind = behind && (!c.Bodies[i].Has(c.Owner[k]) || c.Shape(k) != c.Shape(at))
+		}
+		return true
+	})
+	return behind
+}
+
+// OnlyComputes reports whether all that is known of a piece of a body that begins at an instruction is that it computes something for the caller, where the body
+// does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
+func (c *Rules) OnlyComputes(i, first int32) bool {
+	return c.Unit.GNU() && c.idle(i, first) && c.ActsAtAll(i)
+}

@@ -1,0 +1,93 @@
+// Package motion knows what compilers' code motion makes of a body: which of its instructions and markers they have moved, copied, merged or
+// dropped, so that they are where no run begins, or may begin.
+//
+//	r := motion.Of(code)
+//	marks = r.WithoutHoisted(i, twins, marks)
+//	found := r.Runs(solver, i, marks)
+//	again := r.Converted(i, &found.In[0])
+//
+// It reads the facts of a function's code (package body), and marks and ways as package flow has them. It finds no runs itself: package runs
+// sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
+//
+// Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
+// fire without a run (Again). Two add marks, where the compiler has left out markers. The third column has what shows it to the rule
+// and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
+//
+//	rule                 what the compiler has done                     what shows it, and what would refute it          effect
+//	in code with markers of statements (GCC)
+//	WithoutHoisted       moved instructions ahead of the body           a statement of another comes first on each       mark dropped, or
+//	                                                                    path from the entry; a run without a statement   perhaps
+//	WithCopied           copied the beginning for one path (LTO,        the block has instructions of the body alone     mark added
+//	                     without markers)                               and goes on in it; a run of that block alone
+//	WithThreaded         threaded a jump past the body's first test     an instruction of the body, before a branch      mark added
+//	                                                                    that leaves it; one that was only moved there
+//	Joins                merged equal ends of blocks (-fcrossjumping)   the target's statements repeat the block's;      edge unsure, or
+//	                                                                    statements of another run, alike                 behind its marks
+//	Taken                took common statements of several bodies out   all paths come to a first statement, some to     again
+//	                     (-fcode-hoisting)                              this body's; statements that are its own
+//	InTail               merged equal ends of two bodies                not at a first statement, and another body's     again
+//	                                                                    statement comes before; a jump into the middle
+//	LeftOver             merged all but what was computed ahead         no entry, no statement, nothing that acts; a     again
+//	                                                                    body that has nothing to do here
+//	Lowest               merged an end of the body with others'         no entry and no statement where its lowest       again
+//	                                                                    piece is; an entry that GCC does not write
+//	MergedAway           merged the ends of two paths                   the body's record alone is where another body    again
+//	                                                                    begins; a record of a run of its own
+//	MergedPart           merged the rests of split functions            called from where it is declared, in another     again
+//	                     (-fipa-icf)                                    function; a call at that very place
+//	Distributed          made two loops of one                          equal statements, no instruction of the body;    again
+//	                     (-ftree-loop-distribution)                     a second loop of the caller's that is alike
+//	Converted            made one of both sides of a test               no marker, and an instruction chooses what the   again
+//	                     (if-conversion)                                body computes; a choice of the body's own
+//	JoinedTests          joined two tests (-ftree-ifcombine)            two branches at one place, one needs a load      again
+//	                                                                    of the caller's; a test the body makes twice
+//	Lost, Bare           inlined a body without its markers (LTO)       no marker, but instructions of its text          found by positions,
+//	                                                                                                                     each of several again
+//	in code without them (LLVM, Go, GCC without markers)
+//	speculated           moved a piece before the caller's test         nothing acts before the test, one side acts;     mark dropped
+//	                                                                    a run that only computes
+//	prepares, loads,     moved loads ahead, into the turn before        nothing acts, and the next piece, where a run    mark dropped
+//	feeds                or the ends of paths                           begins in any case, needs it; a run of its own
+//	forTwin              made a constant again, for another instance    the statement acts elsewhere; a run that only    mark dropped
+//	                                                                    makes the constant
+//	remainder            tests for left turns of the caller's loop      a test at a place without a copy, before a       perhaps
+//	                                                                    run; the body's own first test
+//	BehindTest           loads behind the body's test                   the only way there is a test of the body's;      perhaps
+//	                                                                    a run of another turn
+//	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
+//	invariant            moved code out of the caller's loop            nothing acts, no copy, and a way is in the       mark dropped
+//	                                                                    loop; a first turn that was peeled off
+//	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
+//	                                                                    a run of that test alone
+//	continues            put parts of an expression apart               it needs what the body computed before, on       mark dropped
+//	                                                                    each path; equal numbers of another run
+//	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
+//	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
+//	EntryRow             counts a function's first instructions to a    the row is the function's first, without         not looked at
+//	                     body                                           column; a body that is declared so
+//	RestMerged           merged what follows, without position          most bodies act and this piece does not, but     again
+//	                                                                    what it feeds does; a run that ends there
+//	Guessed              gave an instruction its neighbour's place      GCC, the place is that of what stands before     again
+//	                                                                    and execution jumps there; a place of its own
+//	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
+//	                                                                    that is left of a run
+//
+// To act is to call, or to write memory that others may see.
+package motion
+
+import "github.com/bpfprologue/bpfprologue/internal/body"
+
+// Rules are the rules for the bodies in the code of one function. They are not for concurrent use.
+type Rules struct {
+	*body.Code
+
+	firstRows    []int32 // see declaredRows, which are known if
+	declaredRead bool
+	bares        []bool // see unmarked; nil before
+
+	lent     map[int32]int32 // where the pieces end that these instructions are in; see IsLent, which are known if
+	lentRead bool
+}
+
+// Of returns the rules for the bodies in some code.
+func Of(c *body.Code) Rules { return Rules{Code: c} }

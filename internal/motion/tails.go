@@ -1,0 +1,278 @@
+package motion
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// GCC merges equal ends of blocks (-fcrossjumping): one of two blocks becomes a jump into the other. The statements that it had before the
+// first merged instruction stay before the jump, and those of the other before the target; the jump comes behind the latter.
+// And it threads jumps past tests whose result is known: the target then lies behind statements without code of the path that falls through.
+
+// Joins says where the graph's jumps come to statements that share an address, if not before all of them.
+func (c *Rules) Joins() map[[2]int32]flow.Join {
+	var out map[[2]int32]flow.Join
+	for n := range c.Graph.Blocks {
+		b := &c.Graph.Blocks[n]
+		last := b.Last - 1
+		kind := c.Graph.Insns[last].Kind
+		if kind != flow.Jump && kind != flow.Branch {
+			continue
+		}
+		for _, to := range b.Succs {
+			if c.Graph.Paths(to) < 2 || int32(n)+1 == to && c.Graph.FallsThrough(int32(n)) {
+				continue
+			}
+			at := body.StatementsAt(c.Statements, c.Graph.Insns[c.Graph.Blocks[to].First].Addr)
+			if len(at) == 0 {
+				continue
+			}
+			var own []body.Statement // of a jump that is always taken
+			if kind == flow.Jump {
+				own = body.StatementsAt(c.Statements, c.Graph.Insns[last].Addr)
+			}
+			var join flow.Join
+			switch {
+			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
+				join = flow.JoinLast
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && c.repeatsTest(int32(n), at):
+				join = flow.JoinUnsure
+			default:
+				continue
+			}
+			if out == nil {
+				out = make(map[[2]int32]flow.Join)
+			}
+			out[[2]int32{int32(n), to}] = join
+		}
+	}
+	return out
+}
+
+// repeatsLast reports whether the last one of some statements is that of others, in a body of the same function.
+func (c *Rules) repeatsLast(at, others []body.Statement) bool {
+	if len(at) == 0 {
+		return false
+	}
+	x, y := &at[len(at)-1], &others[len(others)-1]
+	return x.Place == y.Place && c.FunctionOf(x.Own) == c.FunctionOf(y.Own)
+}
+
+// repeatsWhole reports whether some statements, which have no code before the jump behind them, have the last one of others, in a body of the same function, and go on with
+// those that follow the others in their block: what GCC has merged has several statements, and the jump's own are all before it.
+func (c *Rules) repeatsWhole(at, others []body.Statement) bool {
+	last := &others[len(others)-1]
+	next := sort.Search(len(c.Statements), func(i int) bool { return c.Statements[i].Addr > last.Addr })
+	if next == len(c.Statements) || c.Statements[next].Block != last.Block {
+		return false
+	}
+	like := func(x, y *body.Statement) bool {
+		return x.Place == y.Place && c.FunctionOf(x.Own) == c.FunctionOf(y.Own)
+	}
+	for k := range at[:max(len(at)-1, 0)] {
+		if like(&at[k], last) && like(&at[k+1], &c.Statements[next]) {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOnIn reports whether the last one of some statements, which has no code before the jump behind it, is of a body that may go on in equal
+// code of another one: it does not begin there.
+func (c *Rules) goesOnIn(at, others []body.Statement) bool {
+	if len(at) == 0 {
+		return false
+	}
+	x, y := at[len(at)-1].Own, others[len(others)-1].Own
+	b := &c.Bodies[y]
+	return c.Bodies[x].Parent >= 0 && b.Parent >= 0 && !c.Bodies[x].Has(y) && !b.Has(x) && !slices.ContainsFunc(others, func(r body.Statement) bool {
+		return b.Has(r.Own) && (c.Declared(&r) || b.Live && b.Start == r.Addr && uint64(b.View) <= r.View)
+	})
+}
+
+// behindTail reports whether statements begin with the end of a body, not with its beginning, in which a block that leads there does not end,
+// and go on with that with which the block does: only those behind it can be what the block leads to.
+func (c *Rules) behindTail(from int32, at []body.Statement) bool {
+	first, addr := &at[0], at[0].Addr
+	ended := body.StatementsAt(c.Ended, addr)
+	if len(ended) > 0 && ended[0].View < first.View {
+		first = &ended[0]
+	}
+	b := &c.Bodies[first.Own]
+	if len(at)+len(ended) < 2 || b.Parent < 0 || c.Declared(first) || b.Live && b.Start == addr && uint64(b.View) <= first.View {
+		return false
+	}
+	last := c.lastIn(from)
+	if last == nil || b.Has(last.Own) {
+		return false
+	}
+	same := func(r body.Statement) bool {
+		return r.Place == last.Place && c.FunctionOf(r.Own) == c.FunctionOf(last.Own)
+	}
+	return slices.ContainsFunc(at, same) || slices.ContainsFunc(ended, same)
+}
+
+// repeatsEnd reports whether some statements have the end of a body with which the block that leads there ends too, in another body of its function,
+// and go on behind it: only with what is there can the block go on.
+func (c *Rules) repeatsEnd(from int32, at []body.Statement) bool {
+	var last *body.Statement
+	for k := 0; k+1 < len(at); k++ {
+		r := &at[k]
+		if c.Bodies[r.Own].Parent < 0 || c.Bodies[r.Own].Has(at[k+1].Own) {
+			continue
+		}
+		if last == nil {
+			if last = c.lastIn(from); last == nil || c.Bodies[last.Own].Parent < 0 {
+				return false
+			}
+		}
+		place := r.Place
+		place.Own = last.Place.Own
+		if r.Own != last.Own && place == last.Place && c.FunctionOf(r.Own) == c.FunctionOf(last.Own) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatsTest reports whether some statements of several bodies have the one with which the block that leads there ends, and go on behind it: on another path its test was
+// known, and has left no code, nor have those before it. Only with what is behind can the block go on.
+func (c *Rules) repeatsTest(from int32, at []body.Statement) bool {
+	last := c.lastIn(from)
+	if last == nil || c.Bodies[last.Own].Parent < 0 {
+		return false
+	}
+	other := false
+	for k := 0; k+1 < len(at); k++ {
+		if r := &at[k]; other && r.Place == last.Place {
+			return true
+		}
+		other = other || !c.Bodies[at[k].Own].Has(last.Own)
+	}
+	return false
+}
+
+// lastIn returns the last statement of a block, or of that which alone leads there, or nil.
+func (c *Rules) lastIn(block int32) *body.Statement {
+	for {
+		b := &c.Graph.Blocks[block]
+		switch r := c.lastBefore(block, b.Last); {
+		case r != nil:
+			return r
+		case block == 0 || c.Graph.Paths(block) != 1 || !c.Graph.FallsThrough(block-1):
+			return nil
+		}
+		block--
+	}
+}
+
+// lastBefore returns the last statement of a block before an instruction, or nil.
+func (c *Rules) lastBefore(block, insn int32) *body.Statement {
+	k := sort.Search(len(c.Statements), func(i int) bool { return c.Statements[i].Insn >= insn }) - 1
+	if k < 0 || c.Statements[k].Insn < c.Graph.Blocks[block].First {
+		return nil
+	}
+	return &c.Statements[k]
+}
+
+// InTail reports whether a way in may be at an equal end that the body has in common with another one, which is not around it, nor inside it: on some
+// path execution comes from a statement of that to one that is not the body's first, and it comes there from the body too.
+func (c *Rules) InTail(i int32, w *flow.Way, all []flow.Way) bool {
+	if len(w.Before) == 0 && w.Probe == w.Insn || c.beginsWith(i, w) {
+		return false
+	}
+	own := func(r body.Statement) bool { return r.Own == i }
+	begins := func(x flow.Way) bool { return c.beginsWith(i, &x) }
+	if !slices.ContainsFunc(body.StatementsAt(c.Statements, c.Graph.Insns[w.Insn].Addr), own) || !slices.ContainsFunc(all, begins) {
+		return false
+	}
+	found := false
+	c.eachLast(w.Insn, func(r *body.Statement) {
+		found = found || c.Bodies[r.Own].Parent >= 0 && !c.Bodies[i].Has(r.Own) && !c.Bodies[r.Own].Has(i)
+	})
+	return found
+}
+
+// eachLast calls f with the last statements on the paths to an instruction.
+func (c *Rules) eachLast(insn int32, f func(r *body.Statement)) {
+	seen := make(map[int32]bool)
+	var visit func(block, end int32)
+	visit = func(block, end int32) {
+		if r := c.lastBefore(block, end); r != nil {
+			f(r)
+			return
+		}
+		c.Graph.OnlyBehind(block, func(last int32) bool {
+			if p := c.Graph.Block(last); !seen[p] {
+				seen[p] = true
+				visit(p, last+1)
+			}
+			return true
+		})
+	}
+	visit(c.Graph.Block(insn), insn)
+}
+
+// Joined reports whether paths from several instructions outside of a record's body meet at an address: at an instruction of the body, or where
+// one of the paths comes behind the body.
+func Joined(code *body.Code, rec int32, addr uint64) bool {
+	c := Of(code)
+	i, ok := c.BodyOf(rec)
+	if !ok || c.Why != "" {
+		return false
+	}
+	b := &c.Bodies[i]
+	n, ok := c.Graph.At(addr)
+	if !ok || !c.Graph.Meets(int32(n)) {
+		return false
+	}
+	outside, behind := 0, false
+	at := body.StatementsAt(c.Statements, addr)
+	c.Graph.OnlyBehind(c.Graph.Block(int32(n)), func(last int32) bool {
+		if !b.Has(c.Owner[last]) {
+			outside++
+			behind = behind || c.repeatsEnd(c.Graph.Block(last), at)
+		}
+		return true
+	})
+	return outside > 1 && (behind || b.Has(c.Owner[n]))
+}
+
+// LeftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
+// statement, and nothing that can be seen and no test, of which most other bodies of the function have some. GCC has merged the rest with that of another call.
+func (c *Rules) LeftOver(i int32) bool {
+	b := &c.Bodies[i]
+	return b.Parent >= 0 && !b.Marked && !slices.ContainsFunc(c.Statements, func(r body.Statement) bool { return b.Has(r.Own) }) &&
+		!c.HasSuch(i, func(n int32) bool { return c.Graph.Insns[n].Kind == flow.Branch || c.Acts(n) }) && c.MostAct(b.Rec)
+}
+
+// Lowest reports whether a way into a body is only where the lowest piece of its code is: GCC says where a body is entered as long as anything there is
+// left of it. The piece may be what is left of an end that GCC has merged with others.
+func (c *Rules) Lowest(i int32, w *flow.Way) bool {
+	b := &c.Bodies[i]
+	return !b.Marked && len(b.Ranges) > 1 && c.Graph.Insns[w.Insn].Addr == b.Start && !c.StatementIn(i, b.Start)
+}
+
+// MergedAway reports whether nothing is left of a body, where it begins, but a record at the
+// address where another body of its function begins, and two paths meet. GCC merges equal ends of
+// paths and keeps the statements of both before the first instruction: it is not known which of
+// the two runs there.
+func (c *Rules) MergedAway(i int32) bool {
+	b, t := &c.Bodies[i], c.TwinsOf(i)
+	n, ok := c.Graph.At(b.Start)
+	return ok && b.Live && t != nil && !b.Has(c.Owner[n]) && c.Graph.Meets(int32(n)) && slices.ContainsFunc(t.Bodies, func(k int32) bool {
+		x := &c.Bodies[k]
+		return k != i && x.Live && x.Start == b.Start && x.Has(c.Owner[n])
+	})
+}
+
+// MergedPart reports whether a body is a part of another function than the one around it, called from where it is declared: GCC merges functions that are
+// equal (-fipa-icf), and so the rest of one that it split with that of another.
+func (c *Rules) MergedPart(i int32) bool {
+	b := &c.Bodies[i]
+	return b.Parent >= 0 && b.Text.Line != 0 && b.Call.Line == b.Text.Line && b.Call.Column != 0 && b.Call.Column == b.Text.Column &&
+		c.Bodies[b.Parent].Text.Line != b.Text.Line && c.FunctionOf(b.Parent) != c.FunctionOf(i)
+}
