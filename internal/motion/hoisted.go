@@ -79,7 +79,7 @@ func (c *Rules) following(i int32, marks []flow.Mark, at int) following {
 		}
 		return true, true
 	})
-	f.all = f.all && !(ends && goesOn)
+	f.all = f.all && (!ends || !goesOn)
 	return f
 }
 

@@ -59,10 +59,14 @@
 //	                                                                    loop; a first turn that was peeled off
 //	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
 //	                                                                    a run of that test alone
+//	IsLent               computes once what two calls of a function     a piece of the second, in one block and in the   not looked at
+//	                     need, in the midst of the first                midst of the first; a run that only computes
 //	continues            put parts of an expression apart               it needs what the body computed before, on       mark dropped
 //	                                                                    each path; equal numbers of another run
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
+//	CopiesAlone          copied variables where paths meet, all copies   a block of copies alone, at one place that       not looked at
+//	                     at the place of one path's                     another path there has; code of the caller's
 //	EntryRow             counts a function's first instructions to a    the row is the function's first, without         not looked at
 //	                     body                                           column; a body that is declared so
 //	RestMerged           merged what follows, without position          most bodies act and this piece does not, but     again

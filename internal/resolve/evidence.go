@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -19,7 +21,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
-	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // evidence answers what package judge asks about a variable's location at a site.

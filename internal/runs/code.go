@@ -35,7 +35,7 @@ func Follow(u *body.Unit, rec int32) (*Code, error) {
 
 // Follow is the function Follow in the memory of the code of another function, which is not used any more.
 func (c *Code) Follow(u *body.Unit, rec int32) error {
-	code := c.Rules.Code
+	code := c.Code
 	if code == nil {
 		code = new(body.Code)
 	}

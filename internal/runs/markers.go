@@ -101,7 +101,7 @@ func (c *Code) statements(i int32, twins *body.Twins) []flow.Mark {
 				if at = r.Past; at != r.Insn {
 					view = 0
 				}
-			case twins != nil && nearby[r.Own+1] != nearby[r.Own] && twins.Has(c.Rules.Code, r.Own, i):
+			case twins != nil && nearby[r.Own+1] != nearby[r.Own] && twins.Has(c.Code, r.Own, i):
 				if twins.Starts[r.Place] {
 					out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
 				}
