@@ -63,6 +63,24 @@ func (c *CFARules) Rules(d *Data, addr uint64) (rules FrameRules, ok bool, err e
 // At returns the rule at a link-time address in the code.
 func (f *FrameRules) At(addr uint64) CFARule { return ruleAt(f.rules, addr) }
 
+// Unset reports whether there is no frame yet at some link-time addresses in the code: the canonical frame address has the rule with which the code begins
+// at each, and another one elsewhere. So it is where LLVM makes the frame on some paths alone (shrink wrapping), behind the end of the prologue too.
+func (f *FrameRules) Unset(at ...uint64) bool {
+	first := f.rules[0].rule
+	begins := func(r CFARule) bool { return r.Of(first.Reg) && r.Off == first.Off }
+	for _, addr := range at {
+		if !begins(f.At(addr)) {
+			return false
+		}
+	}
+	for i := range f.rules {
+		if !begins(f.rules[i].rule) {
+			return begins(first)
+		}
+	}
+	return false
+}
+
 // ruleAt returns the last of some rules that holds from an address or one before it. The first one's address must be such.
 func ruleAt(rules []cfaFrom, addr uint64) CFARule {
 	return rules[sort.Search(len(rules), func(i int) bool { return rules[i].addr > addr })-1].rule

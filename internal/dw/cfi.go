@@ -94,21 +94,6 @@ func (d *Data) SteadyFrame(addr uint64) (bool, error) {
 	return steady && first.defined, err
 }
 
-// FrameUnset reports whether the canonical frame address has the same rule at the end of a function's prologue as at its entry, and another one elsewhere: the frame is made
-// later, on some paths alone (LLVM's shrink wrapping).
-func (d *Data) FrameUnset(entry, end uint64) (bool, error) {
-	first, ok, err := d.CFA(entry)
-	if err != nil || !ok || first.Expr != nil {
-		return false, err
-	}
-	then, ok, err := d.CFA(end)
-	if err != nil || !ok || !then.Of(first.Reg) || then.Off != first.Off {
-		return false, err
-	}
-	steady, err := d.SteadyFrame(entry)
-	return !steady, err
-}
-
 // frameSection is .debug_frame or .eh_frame, which differ in how entries refer to
 // each other and encode addresses.
 type frameSection struct {

@@ -130,13 +130,47 @@ func cfaText(d *dw.Data, addr uint64) string {
 	return fmt.Sprintf("r%d%+d", r.Reg, r.Off)
 }
 
+// cie and fde are a common information entry and a frame description, of 0x100 bytes, with instructions.
+func cie(instr ...any) []byte {
+	return dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 8, 0, dwarftest.ULEB(2), dwarftest.SLEB(-8), dwarftest.ULEB(16), dwarftest.Cat(instr...))
+}
+
+func fde(instr ...any) []byte {
+	return dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
+}
+
+// TestFrameUnset: a frame that is made later is not set before, nor behind its end, and one that is always the same is.
+func TestFrameUnset(t *testing.T) {
+	def := dwarftest.Cat(0x0c, 7, 8) // r7+8
+	for _, tt := range []struct {
+		name string
+		cie  []byte
+		fde  []byte
+		want map[uint64]bool
+	}{
+		{"no frame", cie(def), fde(0x42), map[uint64]bool{0: false, 4: false}},
+		{"made at +4, until +8", cie(def), fde(0x42, 0x0e, 64, 0x42, 0x0e, 8), map[uint64]bool{0: true, 3: true, 4: false, 8: true}},
+		{"by another register", cie(def), fde(0x42, 0x0c, 6, 8), map[uint64]bool{0: true, 4: false}},
+		{"by an expression at first", cie(0x0f, 2, 0x77, 8), fde(0x42, 0x0c, 7, 8), map[uint64]bool{0: false, 4: false}},
+		{"by an expression later", cie(def), fde(0x42, 0x0f, 2, 0x77, 8), map[uint64]bool{0: true, 4: false}},
+	} {
+		d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", dwarftest.Cat(tt.cie, tt.fde))))
+		for a, want := range tt.want {
+			rules, ok, err := new(dw.CFARules).Rules(d, dwarftest.TextAddr+a)
+			if err != nil || !ok {
+				t.Fatalf("%s: %v, %v", tt.name, ok, err)
+			}
+			if got := rules.Unset(dwarftest.TextAddr + a); got != want {
+				t.Errorf("%s, at +%#x: %v, want %v", tt.name, a, got, want)
+			}
+			if both := rules.Unset(dwarftest.TextAddr, dwarftest.TextAddr+a); both != want {
+				t.Errorf("%s, at both +0 and +%#x: %v, want %v", tt.name, a, both, want)
+			}
+		}
+	}
+}
+
 func TestFrameInstructions(t *testing.T) {
-	cie := func(instr ...any) []byte {
-		return dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 8, 0, dwarftest.ULEB(2), dwarftest.SLEB(-8), dwarftest.ULEB(16), dwarftest.Cat(instr...))
-	}
-	fde := func(instr ...any) []byte {
-		return dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
-	}
 	def := dwarftest.Cat(0x0c, 7, 8) // DW_CFA_def_cfa: r7+8
 	// Where the description of fde stands after the CIE depends on its length.
 	at := func(c []byte) string { return fmt.Sprintf("test: .debug_frame+%#x: ", len(c)) }

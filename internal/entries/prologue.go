@@ -43,7 +43,8 @@ func (s *Spot) passPrologue(e dw.Entry) error {
 			return err
 		}
 		if ok && !u.Body.Unoptimized() {
-			if unset, err := u.Img.Data.FrameUnset(s.Addr, end); unset || err != nil {
+			rules, known, err := new(dw.CFARules).Rules(u.Img.Data, s.Addr)
+			if err != nil || known && end < rules.Code.Hi && rules.Unset(end) {
 				return err
 			}
 		}

@@ -122,13 +122,10 @@ func (ev *Evaluator) Base(n uint64) (*loc.Expr, loc.Reason, error) {
 		if from, known, err = s.U.PrologueMark(rules.Code.Lo, rules.Code.Hi); err != nil || !known {
 			return nil, loc.Reason{}, err
 		}
-		body, entry := rules.At(from), rules.At(rules.Code.Lo)
-		if body.Of(n) && body.Off == entry.Off && here.Of(n) && here.Off == entry.Off {
-			if steady, err := ev.u.Img.Data.SteadyFrame(s.At.Addr); steady || err != nil {
-				return nil, loc.Reason{}, err
-			}
-			return nil, notSetUp, nil // the frame is made on some paths alone
+		if rules.Unset(from, s.At.Addr) {
+			return nil, notSetUp, nil
 		}
+		body, entry := rules.At(from), rules.At(rules.Code.Lo)
 		above, known = body.Off, body.Of(n) && here.Of(n) && body.Off != entry.Off
 	} else if !here.Of(n) {
 		above, from, known = rules.First(n)
