@@ -41,7 +41,8 @@ func (x *Index) mentionsFirst(ctx context.Context, sel *Selector) (units []int, 
 		return nil, false, err
 	}
 	var named atomic.Bool
-	err = x.EachUnit(ctx, units, func(_ *Scanner, u *Unit) error {
+	// Progress is shown by the question that reads all of the units: once.
+	err = x.each(ctx, units, nil, func(_ *Scanner, u *Unit) error {
 		if slices.ContainsFunc(u.Recs, func(r Rec) bool { return r.Name == sel.offsets[0] }) {
 			named.Store(true)
 		}

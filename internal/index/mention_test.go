@@ -70,3 +70,35 @@ func TestFindStrings(t *testing.T) {
 		}
 	}
 }
+
+// TestMentionsSilent: a search that reads units shows no progress, which the question that then asks these units shows, from 0 on.
+func TestMentionsSilent(t *testing.T) {
+	read := 0
+	for _, name := range fixtures.Names() {
+		if strings.HasSuffix(name, ".ko") || strings.HasSuffix(name, ".o") {
+			continue
+		}
+		x := scanned(t, name)
+		x.O.Progress = func(uint64, uint64) { t.Errorf("%s: the search shows progress", name) }
+		for i := range x.Units {
+			for j := range x.Units[i].Recs {
+				ref := x.Units[i].NameRefOf(&x.Units[i].Recs[j])
+				if ref == NameNone {
+					continue
+				}
+				sel := x.SelectorFor(only(x.NameOf(ref)))
+				if sel.ends = len(sel.offsets) > 0; !sel.ends { // as where a linker has merged it with the ends of longer ones
+					continue
+				}
+				if _, ok, err := x.mentionsFirst(t.Context(), &sel); err != nil {
+					t.Fatal(err)
+				} else if ok {
+					read++
+				}
+			}
+		}
+	}
+	if read == 0 {
+		t.Error("no search has read a unit")
+	}
+}

@@ -150,9 +150,14 @@ func (x *Index) largestFirst(units []int) []int {
 // EachUnit reads the records of units and calls f for each, on all processors. It
 // skips type units, which have no functions of their own.
 func (x *Index) EachUnit(ctx context.Context, units []int, f func(*Scanner, *Unit) error) error {
+	return x.each(ctx, units, x.O.Progress, f)
+}
+
+// each is EachUnit, and says how far it is to progress, if that is not nil.
+func (x *Index) each(ctx context.Context, units []int, progress func(done, total uint64), f func(*Scanner, *Unit) error) error {
 	var done atomic.Uint64
 	total := uint64(0)
-	if x.O.Progress != nil {
+	if progress != nil {
 		for _, i := range units {
 			total += x.Units[i].End - x.Units[i].Off
 		}
@@ -170,8 +175,8 @@ func (x *Index) EachUnit(ctx context.Context, units []int, f func(*Scanner, *Uni
 				return err
 			}
 		}
-		if x.O.Progress != nil {
-			x.O.Progress(done.Add(u.End-u.Off), total)
+		if progress != nil {
+			progress(done.Add(u.End-u.Off), total)
 		}
 		return nil
 	})
