@@ -347,7 +347,7 @@ type unit struct {
 
 	chain   atomic.Pointer[chain]         // the last one that was read
 	checked atomic.Pointer[boundary.Code] // the last one of checkInstructions that nobody uses now
-	kept    keptWays
+	kept    index.OfRecords               // ways of its bodies: see keptways.go
 }
 
 // forget frees what has been derived from the unit, and what was read of it. Whoever walks a
@@ -355,7 +355,7 @@ type unit struct {
 // is read again.
 func (u *unit) forget() {
 	u.img.r.Index.Walked(u.Unit.Unit)
-	u.deriveWays()
+	u.kept.Keep(u.img.r.Index, u.Number)
 	u.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)

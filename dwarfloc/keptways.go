@@ -1,12 +1,6 @@
 package dwarfloc
 
 import (
-	"encoding/binary"
-	"maps"
-	"slices"
-	"sync"
-
-	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/folded"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -15,31 +9,19 @@ import (
 )
 
 // To find the ways into a body takes longer than all else that a question asks about it, and they are the image's, not the question's. So
-// they are kept with the image's index, each unit's in a block: for each record its number, as the distance from the one before, the
-// length of its ways, and these.
-
-// keptWays are the ways of a unit's bodies that are known.
-type keptWays struct {
-	mu    sync.Mutex
-	read  bool
-	block []byte           // the index's
-	next  bin.Reader       // in block: questions are asked in the order of records, mostly
-	last  int32            // record before next, or 0
-	added map[int32][]byte // by record: those that are not in block
-}
+// they are kept with the image's index.
 
 // keptWays reads the ways of a record's body into w, whose memory it uses, if they were found before.
 func (u *unit) keptWays(rec int32, w *runs.Ways) (ok bool) {
 	if !u.img.r.Index.Keeps() {
 		return false
 	}
-	packed := u.kept.find(u, rec)
+	packed := u.kept.Find(u.Index, u.Number, rec)
 	if packed == nil {
 		return false
 	}
-	p := packedWays{bin.Reader{D: packed}}
-	p.next(w)
-	if p.b.Bad || p.b.P != len(packed) {
+	p := runs.Unpack(packed)
+	if p.Next(w); !p.Whole() {
 		return false // they are found again
 	}
 	for i := range w.In {
@@ -53,7 +35,7 @@ func (u *unit) keptWays(rec int32, w *runs.Ways) (ok bool) {
 // keepWays notes the ways of a record's body.
 func (u *unit) keepWays(rec int32, w *runs.Ways) {
 	if u.img.r.Index.Keeps() {
-		u.kept.add(rec, appendWays(nil, w))
+		u.kept.Add(rec, w.Append(nil))
 	}
 }
 
@@ -62,12 +44,12 @@ func (u *unit) folded(rec int32) (bool, error) {
 	type key struct{}
 	roots, err := entries.Remembered(&u.Derived, key{}, func() (folded.Functions, error) {
 		keeps, number := u.img.r.Index.Keeps(), int32(len(u.Recs))
-		if kept, ok := folded.Unpack(u.kept.find(u, number)); keeps && ok {
+		if kept, ok := folded.Unpack(u.kept.Find(u.Index, u.Number, number)); keeps && ok {
 			return kept, nil
 		}
 		found, err := folded.In(&u.Body)
 		if err == nil && keeps {
-			u.kept.add(number, found.Pack())
+			u.kept.Add(number, found.Pack())
 		}
 		return found, err
 	})
@@ -77,85 +59,6 @@ func (u *unit) folded(rec int32) (bool, error) {
 	return folded.Foreign(u.Unit, rec)
 }
 
-func (k *keptWays) add(rec int32, packed []byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.added == nil {
-		k.added = make(map[int32][]byte)
-	}
-	k.added[rec] = packed
-}
-
-// find returns the packed ways of a record, or nil.
-func (k *keptWays) find(u *unit, rec int32) []byte {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if packed, ok := k.added[rec]; ok {
-		return packed
-	}
-	if !k.read {
-		k.read, k.block = true, u.img.r.Index.Derived(u.Number)
-		k.rewind()
-	}
-	if rec <= k.last {
-		k.rewind()
-	}
-	for before := k.next; !k.next.Bad && k.next.P < len(k.block); before = k.next {
-		at, packed := k.step()
-		switch {
-		case k.next.Bad || at > rec:
-			k.next = before
-			return nil
-		case at == rec:
-			k.last = rec
-			return packed
-		}
-		k.last = at
-	}
-	return nil
-}
-
-func (k *keptWays) rewind() { k.next, k.last = bin.Reader{D: k.block}, 0 }
-
-// step reads the next record of the block, and its ways.
-func (k *keptWays) step() (rec int32, packed []byte) {
-	distance := k.next.ULEB()
-	packed = k.next.Bytes(k.next.ULEB())
-	if distance > 1<<31-1-uint64(k.last) {
-		k.next.Bad = true
-	}
-	return k.last + int32(distance), packed
-}
-
-// deriveWays gives the index the ways that were added, and forgets all.
-func (u *unit) deriveWays() {
-	k := &u.kept
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.added != nil {
-		if !k.read {
-			k.block = u.img.r.Index.Derived(u.Number)
-		}
-		for k.rewind(); !k.next.Bad && k.next.P < len(k.block); {
-			rec, packed := k.step()
-			if _, is := k.added[rec]; !is && !k.next.Bad {
-				k.added[rec] = packed
-			}
-			k.last = rec
-		}
-		var b []byte
-		last := int32(0)
-		for _, rec := range slices.Sorted(maps.Keys(k.added)) {
-			b = binary.AppendUvarint(b, uint64(rec-last))
-			b = binary.AppendUvarint(b, uint64(len(k.added[rec])))
-			b = append(b, k.added[rec]...)
-			last = rec
-		}
-		u.img.r.Index.Derive(u.Number, b)
-	}
-	k.read, k.block, k.added = false, nil, nil
-}
-
 // keepDerived is inside.KeepDerived.
 func (img *Image) keepDerived() error {
 	if img.r == nil || !img.r.Index.Keeps() {
@@ -163,7 +66,7 @@ func (img *Image) keepDerived() error {
 	}
 	return img.guard(func() error {
 		for i := range img.units {
-			img.units[i].deriveWays()
+			img.units[i].kept.Keep(img.r.Index, i)
 		}
 		if asked, more := img.file.Asked(); more {
 			img.r.Index.DeriveImage(index.BlockAsked, asked)

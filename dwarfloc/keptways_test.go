@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -95,21 +94,4 @@ func TestKeptWays(t *testing.T) {
 func sameWays(a, b *runs.Ways) bool {
 	same := func(a, b []runs.Way) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 	return a.Unknown == b.Unknown && a.Within == b.Within && a.NoReturn == b.NoReturn && same(a.In, b.In) && same(a.Out, b.Out)
-}
-
-// FuzzPackedWays: what appendWays has not written is read as something, or as bad.
-func FuzzPackedWays(f *testing.F) {
-	f.Add(appendWays(nil, &runs.Ways{In: []runs.Way{{Addr: 16, View: 2, Probe: 12, Again: true, Before: []uint64{8, 9}}}, Out: []runs.Way{{Addr: 32, Probe: 32}}, Unknown: "why", NoReturn: 1}))
-	f.Fuzz(func(t *testing.T, d []byte) {
-		var w runs.Ways
-		p := packedWays{bin.Reader{D: d}}
-		if p.next(&w); p.b.Bad || p.b.P != len(d) {
-			return
-		}
-		again := packedWays{bin.Reader{D: appendWays(nil, &w)}}
-		var same runs.Ways
-		if again.next(&same); again.b.Bad || !sameWays(&w, &same) {
-			t.Errorf("%x: %+v, then %+v", d, w, same)
-		}
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
@@ -241,7 +240,7 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 			return err
 		}
 	}
-	known := packedWays{bin.Reader{D: l.ways[u.Number]}}
+	known := runs.Unpack(l.ways[u.Number])
 	next := l.from[u.Number] // whose ways are next
 	s := &own.site
 	for _, i := range sites {
@@ -259,7 +258,7 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 		}
 		var at *runs.Ways
 		for ways && at == nil {
-			known.next(&own.ways)
+			known.Next(&own.ways)
 			if l.byUnit[next] == l.at[i] {
 				at = &own.ways
 			}
@@ -280,13 +279,13 @@ func (l *dwarfList) findWays(u *unit) error {
 	var none, ways runs.Ways
 	for _, at := range l.byUnit[l.from[u.Number]:l.from[u.Number+1]] {
 		if u.Recs[at.rec].Flags&index.Inlined == 0 {
-			packed = appendWays(packed, &none)
+			packed = none.Append(packed)
 			continue
 		}
 		if err := u.waysOf(at.rec, &c, &ways); err != nil {
 			return err
 		}
-		packed = appendWays(packed, &ways)
+		packed = ways.Append(packed)
 	}
 	l.ways[u.Number] = slices.Clone(packed)
 	return nil

@@ -1,11 +1,10 @@
-package dwarfloc
+package runs
 
 import (
 	"encoding/binary"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
 // Flags of packed ways.
@@ -18,8 +17,8 @@ const (
 	packedFolded // of all
 )
 
-// appendWays appends ways in a compact form.
-func appendWays(b []byte, w *runs.Ways) []byte {
+// Append appends the ways in a compact form: as they are kept with an image's index.
+func (w *Ways) Append(b []byte) []byte {
 	flags := byte(0)
 	if w.Within {
 		flags |= packedWithin
@@ -41,7 +40,7 @@ func appendWays(b []byte, w *runs.Ways) []byte {
 		b = binary.AppendVarint(b, int64(a-last))
 		last = a
 	}
-	for _, ways := range [...][]runs.Way{w.In, w.Out} {
+	for _, ways := range [...][]Way{w.In, w.Out} {
 		b = binary.AppendUvarint(b, uint64(len(ways)))
 		for i := range ways {
 			x := &ways[i]
@@ -70,11 +69,17 @@ func appendWays(b []byte, w *runs.Ways) []byte {
 	return b
 }
 
-// packedWays reads what appendWays has written.
-type packedWays struct{ b bin.Reader }
+// Packed reads ways that Append has written, one after the other.
+type Packed struct{ b bin.Reader }
+
+// Unpack returns what reads packed ways.
+func Unpack(d []byte) Packed { return Packed{bin.Reader{D: d}} }
+
+// Whole reports whether what was read were all of the packed ways, and nothing else.
+func (p *Packed) Whole() bool { return !p.b.Bad && p.b.P == len(p.b.D) }
 
 // count returns how many things follow, of which each has a byte at least.
-func (p *packedWays) count() uint64 {
+func (p *Packed) count() uint64 {
 	n := p.b.ULEB()
 	if n > uint64(len(p.b.D)-p.b.P) {
 		p.b.Bad = true
@@ -83,8 +88,8 @@ func (p *packedWays) count() uint64 {
 	return n
 }
 
-// next reads into w, whose memory it uses.
-func (p *packedWays) next(w *runs.Ways) {
+// Next reads into w, whose memory it uses.
+func (p *Packed) Next(w *Ways) {
 	flags := p.b.U8()
 	w.Within, w.Folded, w.Unknown = flags&packedWithin != 0, flags&packedFolded != 0, ""
 	if flags&packedUnknown != 0 {
@@ -97,7 +102,7 @@ func (p *packedWays) next(w *runs.Ways) {
 		last += uint64(int64(u>>1) ^ -int64(u&1))
 		return last
 	}
-	for _, ways := range [...]*[]runs.Way{&w.In, &w.Out} {
+	for _, ways := range [...]*[]Way{&w.In, &w.Out} {
 		n := int(p.count())
 		*ways = slices.Grow((*ways)[:0], n)[:n]
 		for i := range *ways {
