@@ -213,13 +213,13 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 	return &at, true, nil
 }
 
-// place returns where a site asks for values.
+// asked returns where a site asks for values.
 func (s *Site) asked() answers.Place {
 	at := s.here()
 	return answers.Place{Addr: at.Addr, View: at.View, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry, Return: s.returning}
 }
 
-// variable returns a value as a variable of a site.
+// valueOf returns a value as a variable of a site.
 func (s *Site) valueOf(x *answers.Value, role Role) *Variable {
 	v := &Variable{
 		Name: x.Name, Role: role, Type: x.Type, Loc: x.Loc, Reason: x.Reason, Entries: x.Entries, LowBit: x.LowBit, Site: s,

@@ -48,17 +48,8 @@ const maxObject = 4096
 // the source says: no instruction of the function stores them on any path to there. The object may be a part of one that begins so many bytes before it. ok is false if
 // that is not known: it is not in the frame, or its address may be known to others.
 func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]int64, ok bool) {
-	if c.Graph == nil || c.Why != "" || register >= Followed || size <= 0 || size > maxObject {
-		return nil, false
-	}
-	n, found := c.Graph.At(at)
-	if !found {
-		return nil, false
-	}
-	site := int32(n)
-	f := c.framed()
-	base := c.distanceAt(site, register)
-	if off += base.bytes; f == nil || !base.known || off >= 0 { // above is what the caller has stored
+	f, site, off, ok := c.objectAt(at, Slot{Base: register, Off: off, Size: size})
+	if !ok {
 		return nil, false
 	}
 	earlier := c.comesTo(site)
@@ -86,6 +77,21 @@ func (c *Code) Stale(at, register uint64, off, size, before int64) (parts [][2]i
 		}
 	}
 	return parts, true
+}
+
+// objectAt returns the instruction at a link-time address, and where an object is in the frame then. ok is false if that is not known, or it is not there: above is
+// what the caller has stored.
+func (c *Code) objectAt(at uint64, m Slot) (f *frame, site int32, off int64, ok bool) {
+	if c.Graph == nil || c.Why != "" || m.Base >= Followed || m.Size <= 0 || m.Size > maxObject {
+		return nil, 0, 0, false
+	}
+	n, found := c.Graph.At(at)
+	if !found {
+		return nil, 0, 0, false
+	}
+	base := c.distanceAt(int32(n), m.Base) // of no frame none is known
+	off = m.Off + base.bytes
+	return c.frame, int32(n), off, base.known && off < 0
 }
 
 // StoresAll reports whether instructions of the function that a record is, or is inlined into, store all of some memory at a register plus an offset,

@@ -97,7 +97,7 @@ func (c *Code) MostAct(rec int32) bool {
 	looked, acting := 0, 0
 	return c.Others(rec, func(ranges []dw.Range) bool {
 		looked++
-		if slices.ContainsFunc(ranges, c.ActsIn) {
+		if slices.ContainsFunc(ranges, c.actsIn) {
 			acting++
 		}
 		return true
@@ -124,8 +124,8 @@ func (c *Code) Others(rec int32, f func(ranges []dw.Range) bool) bool {
 	return true
 }
 
-// ActsIn reports whether an instruction in a range calls, or writes memory that is not in the frame.
-func (c *Code) ActsIn(r dw.Range) (acts bool) {
+// actsIn reports whether an instruction in a range calls, or writes memory that is not in the frame.
+func (c *Code) actsIn(r dw.Range) (acts bool) {
 	_, _ = c.Unit.Image.each(r, func(_ uint64, in insn.Insn, code []byte) bool {
 		w, ok := c.Arch.Writes(code)
 		acts = in.Call || in.Branches && in.Onward || ok && w.Memory && !c.Arch.Spills(code)

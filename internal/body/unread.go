@@ -14,31 +14,22 @@ import (
 // no instruction reads the slot from there on.
 func (c *Code) LeftBehind(rec int32, at uint64, m Slot) bool {
 	i, ok := c.BodyOf(rec)
-	if !ok || c.Graph == nil || c.Why != "" {
+	if !ok {
 		return false
 	}
-	site, off, ok := c.slotAt(at, m)
-	if !ok || !c.unread(site, off, m.Size) {
+	f, site, off, ok := c.objectAt(at, m)
+	if !ok || f.known(off, m.Size) || !c.unread(site, off, m.Size) {
 		return false
 	}
 	used := c.usedBy(int32(i), site)
 	return used != 0 && c.sometimes(site, off, m.Size)&used != 0
 }
 
-// slotAt returns the instruction at an address, and where a slot is in the frame. ok is false if it is not there, or its address may be known to others.
-func (c *Code) slotAt(at uint64, m Slot) (site int32, off int64, ok bool) {
-	n, found := c.Graph.At(at)
-	if !found || m.Base >= Followed || m.Size <= 0 || m.Size > maxObject {
-		return 0, 0, false
-	}
-	f := c.framed()
-	base := c.distanceAt(int32(n), m.Base)
-	off = m.Off + base.bytes
-	if f == nil || !base.known || off >= 0 || slices.ContainsFunc(f.loads, func(x store) bool { return x.anywhere }) {
-		return 0, 0, false
-	}
-	taken := func(x store) bool { return x.off < off+m.Size && x.off >= off-maxObject }
-	return int32(n), off, !slices.ContainsFunc(f.takes, taken)
+// known reports whether others may know the address of an object in the frame, or what is loaded may be anywhere in it.
+func (f *frame) known(off, size int64) bool {
+	anywhere := func(x store) bool { return x.anywhere }
+	taken := func(x store) bool { return x.off < off+size && x.off >= off-maxObject }
+	return slices.ContainsFunc(f.loads, anywhere) || slices.ContainsFunc(f.takes, taken)
 }
 
 // covering returns the instructions among some that access a part of the frame, or all of it.
@@ -56,32 +47,17 @@ func covering(of []store, off, size int64, all bool) map[int32]bool {
 func (c *Code) unread(site int32, off, size int64) bool {
 	f := c.framed()
 	reads, stores := covering(f.loads, off, size, false), covering(f.stores, off, size, true)
-	read := false
-	c.eachAhead(site, func(at int32) (stop bool) {
-		read = read || reads[at]
-		return read || stores[at]
-	})
-	return !read
-}
-
-// eachAhead calls f with the instructions that are run from one on, once, on each path until f stops it.
-func (c *Code) eachAhead(site int32, f func(at int32) (stop bool)) {
-	type part struct{ block, from int32 }
-	seen := make(map[int32]bool)
-	for work := []part{{c.Graph.Block(site), site}}; len(work) > 0; {
-		p := work[len(work)-1]
-		work = work[:len(work)-1]
-		b, stopped := &c.Graph.Blocks[p.block], false
-		for at := p.from; at < b.Last && !stopped; at++ {
-			stopped = f(at)
-		}
-		for _, to := range b.Succs {
-			if !stopped && !seen[to] {
-				seen[to] = true
-				work = append(work, part{to, c.Graph.Blocks[to].First})
+	from := site
+	return c.Graph.AllPaths(c.Graph.Block(site), func(n int32) (settled, ok bool) {
+		b := &c.Graph.Blocks[n]
+		at := max(from, b.First)
+		for from = 0; at < b.Last; at++ { // a path that comes back begins with the block
+			if reads[at] || stores[at] {
+				return true, !reads[at]
 			}
 		}
-	}
+		return len(b.Succs) == 0, true
+	})
 }
 
 // usedBy returns the registers that instructions of a body read in the straight code from one on, before one writes them.

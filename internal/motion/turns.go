@@ -15,6 +15,11 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 	if !c.Unit.GNU() || len(b.Succs) != 1 || b.Succs[0] == n {
 		return false
 	}
+	own := func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }
+	to := b.Succs[0]
+	if !own(c.Past(g.Blocks[to].First)) || !g.OnlyBehind(n, own) { // which is found faster than what the instructions do
+		return false
+	}
 	place := (*body.Place)(nil)
 	for at := b.First; at < b.Last; at++ {
 		if k := g.Insns[at].Kind; k == flow.Nop || k == flow.Jump {
@@ -22,7 +27,7 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 		}
 		reads, w, ok := c.Arch.Accesses(g.Bytes(at))
 		r := c.RowAt(at)
-		if !ok || r == nil || g.Insns[at].Kind != flow.Plain || w.Memory || w.Registers == 0 || !reads.One() || !w.Registers.One() || c.Bodies[i].Has(c.Owner[at]) {
+		if !ok || r == nil || g.Insns[at].Kind != flow.Plain || w.Memory || !reads.One() || !w.Registers.One() || own(at) {
 			return false
 		}
 		if _, _, accesses := c.Arch.Operand(g.Bytes(at)); accesses {
@@ -34,9 +39,7 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 			return false
 		}
 	}
-	own := func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }
-	to := b.Succs[0]
-	if place == nil || !own(c.Past(g.Blocks[to].First)) || !g.OnlyBehind(n, own) {
+	if place == nil {
 		return false
 	}
 	found := false

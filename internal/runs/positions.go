@@ -46,6 +46,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 		pending := -1        // an instruction of the caller after a piece
 		other := int32(-1)   // the body before that shares code with this one
 		var copies struct{ known, turns bool }
+		var alone struct{ known, copies bool }
 		for at := block.First; at < block.Last; at++ {
 			in := &g.Insns[at]
 			if in.Kind == flow.Nop {
@@ -59,7 +60,10 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				if r != nil && r.Line == 0 {
 					continue // of no position: merged from several
 				}
-				if c.CopiesAlone(i, int32(n)) {
+				if !alone.known {
+					alone.known, alone.copies = true, c.CopiesAlone(i, int32(n))
+				}
+				if alone.copies {
 					continue // it is of the way to there that is another turn of the body's own loop
 				}
 				if m := c.member(kin, own); m >= 0 {
