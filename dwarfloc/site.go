@@ -100,9 +100,11 @@ type Site struct {
 
 	state entries.Place // where the site's state is known, if that is not its address: see here
 
-	before  []uint64 // see Before
-	behind  bool     // straight code leads there from a loop of another body
-	repeats bool     // Way.Again, for what a probe sees of its own function
+	before    []uint64        // see Before
+	behind    bool            // straight code leads there from a loop of another body
+	entered   entries.Entered // what its way into the body says of enteredAt
+	enteredAt uint64
+	repeats   bool // Way.Again, for what a probe sees of its own function
 
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
@@ -258,7 +260,9 @@ func (s *Site) setSpot(at *entries.Spot) {
 	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
 	at.Again, at.Behind = s.repeats, s.behind
-	at.Own = *at == s.spot
+	if at.Own = *at == s.spot; at.At.Addr == s.enteredAt {
+		at.Entered = s.entered
+	}
 }
 
 var spotKinds = [...]entries.Kind{

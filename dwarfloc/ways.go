@@ -250,7 +250,7 @@ func (s *Site) waysOut(w *runs.Ways) []*Site {
 	out := s.list(len(w.Out))
 	for i := range w.Out {
 		at := s.copied().through(w, &w.Out[i], i, len(w.Out))
-		at.Kind, at.inside, at.body = SiteExit, true, s.Addr
+		at.Kind, at.inside, at.body, at.entered = SiteExit, true, s.Addr, 0 // not of an end
 		out[i] = at
 	}
 	return out
@@ -264,7 +264,10 @@ func (s *Site) through(all *runs.Ways, w *runs.Way, n, of int) *Site {
 	}
 	s.toProbe(addr, view, state)
 	s.Way, s.repeats = Way{Number: n + 1, Of: of, Again: w.Again || all.Folded, Shared: all.Folded}, w.Again
-	s.before, s.behind = w.Before, w.Behind
+	s.before, s.behind, s.entered, s.enteredAt = w.Before, w.Behind, entries.First, w.Addr
+	if w.Midway {
+		s.entered = entries.Midway
+	}
 	return s
 }
 

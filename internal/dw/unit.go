@@ -351,8 +351,12 @@ func (u *Unit) IsFunctionAt(off uint64, inlined, pc bool) bool {
 	if off < u.First || off >= u.End {
 		return false
 	}
-	b := u.buf(int(off))
-	return u.table().kind(b.ULEB()) == recordKindOf(inlined, pc) && !b.Bad
+	code, bad := uint64(u.Data.Info[off]), false
+	if code >= 0x80 {
+		b := u.buf(int(off))
+		code, bad = b.ULEB(), b.Bad
+	}
+	return u.table().kind(code) == recordKindOf(inlined, pc) && !bad
 }
 
 // Tag returns the entry's tag, or 0 at the end of a list.

@@ -22,6 +22,15 @@ const (
 // Place is a link-time address, and a location view there.
 type Place struct{ Addr, View uint64 }
 
+// Entered says whether a place where runs of a body begin is that of its first statement.
+type Entered uint8
+
+// Zero: nobody has looked.
+const (
+	First Entered = 1 + iota
+	Midway
+)
+
 // Spot is an instruction in the body that a record describes. Its exported fields may be set to those of another instruction of the body.
 type Spot struct {
 	U    *Unit
@@ -41,6 +50,8 @@ type Spot struct {
 	Again bool
 	// Behind is set if straight code leads there from a loop that is not the body's.
 	Behind bool
+	// Entered is what is known of At, as that of a way into the body.
+	Entered Entered
 	// Own is set if it is as Read has made it.
 	Own bool
 

@@ -56,7 +56,7 @@ const KeptSuffix = ".14.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 32, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 33, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived", keptPath: "path",
@@ -111,7 +111,7 @@ func (x *Index) KeptPath() string {
 }
 
 // maxKept returns how many bytes an index of the image can have: Debian's kernel has 174 MB of
-// .debug_info, and an index of 6 MB.
+// .debug_info, and an index of 8 MB.
 func (x *Index) maxKept() int64 {
 	const small = 1 << 20
 	return small + x.O.Size + int64(len(x.Data.Info))
@@ -235,65 +235,6 @@ func (x *Index) place() string {
 		}
 	}
 	return x.Data.Path
-}
-
-// AppendRecs appends a unit's records to b, with parents and roots as distances.
-func AppendRecs(b []byte, recs []Rec) []byte {
-	b = binary.AppendUvarint(b, uint64(len(recs)))
-	prev := uint32(0)
-	for i := range recs {
-		r := &recs[i]
-		b = binary.AppendUvarint(b, uint64(r.Off-prev))
-		prev = r.Off
-		b = append(b, byte(r.Flags))
-		b = binary.AppendUvarint(b, uint64(int64(i)-int64(r.Parent)))
-		b = binary.AppendVarint(b, int64(r.Root)-int64(i))
-		if r.Root < 0 || r.Root == int32(i) {
-			b = binary.AppendUvarint(b, uint64(r.Name&^NameSection)<<4|uint64(r.Name>>60))
-		}
-	}
-	return b
-}
-
-// DecodeRecs decodes a unit's records. ok is false if AppendRecs did not write them.
-func DecodeRecs(d []byte) (recs []Rec, ok bool) {
-	b := bin.Reader{D: d}
-	off := uint64(0)
-	n := b.ULEB()
-	if n > uint64(len(d))/4 { // each takes 4 bytes or more
-		return nil, false
-	}
-	recs = make([]Rec, 0, n)
-	for i := int64(0); i < int64(n); i++ {
-		off += b.ULEB()
-		r := Rec{Off: uint32(off), Flags: Flag(b.U8())}
-		parent := i - int64(b.ULEB())
-		root := i + zigzag(&b)
-		if parent < -1 || parent >= i || root < -1 || root > 1<<31-1 || off > 1<<32-1 {
-			return nil, false
-		}
-		r.Parent, r.Root = int32(parent), int32(root)
-		if root < 0 || root == i {
-			n := b.ULEB()
-			r.Name = NameRef(n>>4) | NameRef(n&0xf)<<60
-		}
-		recs = append(recs, r)
-	}
-	if b.Bad || b.P != len(d) {
-		return nil, false
-	}
-	for i := range recs {
-		if int(recs[i].Root) >= len(recs) {
-			return nil, false
-		}
-	}
-	return recs, true
-}
-
-// zigzag reads what binary.AppendVarint writes.
-func zigzag(b *bin.Reader) int64 {
-	u := b.ULEB()
-	return int64(u>>1) ^ -int64(u&1)
 }
 
 // recall uses the image's kept scan and reports whether there was one.

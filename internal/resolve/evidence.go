@@ -616,6 +616,9 @@ func (e *evidence) Midway() (bool, error) {
 			return false, err
 		}
 	}
+	if e.s.Entered != 0 {
+		return e.s.Entered == entries.Midway, nil
+	}
 	if !e.ev.midwayRead {
 		first, known, err := e.s.U.Body.BeginsAt(e.s.Rec, e.s.At.Addr)
 		if err != nil {

@@ -14,6 +14,7 @@ const (
 	packedAgain // of one way
 	packedBefore
 	packedBehind
+	packedMidway
 	packedFolded // of all
 )
 
@@ -53,6 +54,9 @@ func (w *Ways) Append(b []byte) []byte {
 			}
 			if x.Behind {
 				flags |= packedBehind
+			}
+			if x.Midway {
+				flags |= packedMidway
 			}
 			b = append(b, flags)
 			address(x.Addr)
@@ -108,7 +112,7 @@ func (p *Packed) Next(w *Ways) {
 		for i := range *ways {
 			x := &(*ways)[i]
 			flags := p.b.U8()
-			x.Again, x.Behind, x.Before = flags&packedAgain != 0, flags&packedBehind != 0, x.Before[:0]
+			x.Again, x.Behind, x.Midway, x.Before = flags&packedAgain != 0, flags&packedBehind != 0, flags&packedMidway != 0, x.Before[:0]
 			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
 			if flags&packedBefore != 0 {
 				for range p.count() {

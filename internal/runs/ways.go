@@ -42,6 +42,8 @@ type Way struct {
 	Again bool
 	// Behind is set if straight code leads to a way in from a loop that is not the body's.
 	Behind bool
+	// Midway is set if a way in is behind the first statement of the body: see body.Unit.BeginsAt.
+	Midway bool
 	// Before are the link-time addresses of the instructions from which alone a way in with
 	// Again is entered, the last ones before it: see the sites before a way in package dwarfloc.
 	Before []uint64
@@ -68,6 +70,19 @@ type Ways struct {
 
 // Ways returns the ways of a record's body.
 func (c *Code) Ways(rec int32) (Ways, error) {
+	w, err := c.ways(rec)
+	for i := range w.In {
+		if err != nil {
+			break
+		}
+		var first, known bool
+		first, known, err = c.Unit.BeginsAt(rec, w.In[i].Addr)
+		w.In[i].Midway = known && !first
+	}
+	return w, err
+}
+
+func (c *Code) ways(rec int32) (Ways, error) {
 	i, ok := c.BodyOf(rec)
 	if !ok {
 		return Ways{Unknown: "its function's code is not known"}, nil
