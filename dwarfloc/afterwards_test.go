@@ -78,8 +78,20 @@ func opened(t *testing.T) []kind {
 		t.Fatal(err)
 	}
 	open := func(path string) (*dwarfloc.Image, error) { return dwarfloc.Open(path, nil) }
+	kept := func(path string) (*dwarfloc.Image, error) { return dwarfloc.Open(path, &dwarfloc.Options{CacheDir: filepath.Join(dir, "kept")}) }
+	img, err := kept(optimized)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := img.Sites(context.Background(), nil); err != nil { // which keeps an index
+		t.Fatal(err)
+	}
+	if err := img.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return []kind{
 		{optimized, open},
+		{optimized, kept},
 		{small, open},
 		{withBTF, func(path string) (*dwarfloc.Image, error) { return dwarfloc.OpenBTF(path, arch.ByName("amd64")) }},
 	}

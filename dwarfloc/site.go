@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 )
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
@@ -98,7 +99,8 @@ type Site struct {
 	reused    bool       // EachSite will reuse it
 	resolvers *resolvers // EachSite's, for this worker, or nil
 
-	state entries.Place // where the site's state is known, if that is not its address: see here
+	identity hooks.Body    // which body it is of, of a site that is kept
+	state    entries.Place // where the site's state is known, if that is not its address: see here
 
 	before    []uint64        // see Before
 	behind    bool            // straight code leads there from a loop of another body
@@ -348,7 +350,12 @@ func (s *Site) keptCopy() (*Site, error) {
 }
 
 // keep makes a site safe for several goroutines: nothing in it changes any more.
-func (s *Site) keep() { s.reused, s.resolvers = false, nil }
+func (s *Site) keep() {
+	if s.reused {
+		s.identity = s.by.body(s) // which is asked for when probes are set
+	}
+	s.reused, s.resolvers = false, nil
+}
 
 // chain is the callers of the instances that a record encloses. Those of a deep chain can be many:
 // instances beside each other share them.

@@ -133,6 +133,9 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 
 // bodyID is inside.Body.
 func (s *Site) bodyID() hooks.Body {
+	if _, dwarf := s.by.(debugInfo); dwarf && !s.reused {
+		return s.identity // the records may be closed by now
+	}
 	return s.by.body(s)
 }
 

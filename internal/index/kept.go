@@ -25,16 +25,16 @@ import (
 // and the format, which is that of packs (package sealed): a header with a hash of the contents that were scanned, and parts:
 //
 //   - the units,
+//   - each unit's records,
 //   - each function name, sorted, with the units that have sites of it,
 //   - the code symbols, by address,
-//   - each unit's records, which are decoded when a query needs the unit,
 //   - where call frame information is,
 //   - what answers have derived of each unit, and of the image: see Derive,
 //   - where the image was.
 //
 // After the section are hashes of the identities of files that were found to have those contents.
 //
-// All but the records are tables that are used in place: a query touches only the units
+// All are tables that are used in place: a query touches only the units
 // of its answer in .debug_info. Package store writes and opens the files, so several processes may do so at once,
 // and any file may be deleted at any time.
 //
@@ -58,7 +58,7 @@ const KeptSuffix = ".14.idx"
 var KeptKind = sealed.Kind{
 	Magic: "bpfindex", Version: 33, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
-		keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptFrames: "frames",
+		keptUnits: "units", keptRecs: "records", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived", keptPath: "path",
 	},
 }
@@ -66,10 +66,10 @@ var KeptKind = sealed.Kind{
 // Parts of a kept scan.
 const (
 	keptUnits   = iota // keptUnitSize each
+	keptRecs           // of each unit: see AppendRecs; where numbers of 8 bytes can be read in place, as in the part before
 	keptNames          // keptNameSize each: NameRef and offset in lists
 	keptLists          // units of each name: a count, then differences, in ULEB128
 	keptSyms           // as package image writes them
-	keptRecs           // of each unit: see AppendRecs
 	keptFrames         // as package dw makes the table
 	keptEnds           // of the units' blocks in the next part
 	keptDerived        // see Derive
@@ -111,7 +111,7 @@ func (x *Index) KeptPath() string {
 }
 
 // maxKept returns how many bytes an index of the image can have: Debian's kernel has 174 MB of
-// .debug_info, and an index of 8 MB.
+// .debug_info, and an index of 15 MB.
 func (x *Index) maxKept() int64 {
 	const small = 1 << 20
 	return small + x.O.Size + int64(len(x.Data.Info))
@@ -478,7 +478,7 @@ func (k *kept) functions(x *Index) []string {
 	return names
 }
 
-// recallRecords decodes the unit's records in a kept scan, and checks that each is of an entry for a
+// recallRecords takes the unit's records from a kept scan, and checks that each is of an entry for a
 // function. ok is false if it is damaged.
 func (u *Unit) recallRecords() (ok bool, err error) {
 	k := u.Index.Kept

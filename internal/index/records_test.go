@@ -45,15 +45,18 @@ func FuzzDecodeRecs(f *testing.F) {
 func TestAppendRecs(t *testing.T) {
 	x := scanned(t, "basic-clang14-O2-dwarf5.elf")
 	for i := range x.Units {
-		want := slices.Clone(x.Units[i].Recs)
-		got, ok := DecodeRecs(AppendRecs(nil, want))
-		for j := range want {
-			if want[j].Root >= 0 && int(want[j].Root) != j {
-				want[j].Name = NameNone
+		want := x.Units[i].Recs
+		whole := AppendRecs(make([]byte, 8), want)
+		for from := range 8 { // in place, and where they cannot be
+			copy(whole[from:], whole[8:])
+			d := whole[from : len(whole)-8+from]
+			if inPlace(d) && from != 0 {
+				t.Errorf("%d bytes behind a multiple of 8 is none", from)
 			}
-		}
-		if !ok || !slices.Equal(got, want) {
-			t.Errorf("unit %d: got %+v, want %+v", i, got, want)
+			if got, ok := DecodeRecs(d); !ok || !slices.Equal(got, want) {
+				t.Errorf("unit %d: got %+v, want %+v", i, got, want)
+			}
+			whole = AppendRecs(make([]byte, 8), want)
 		}
 	}
 }
