@@ -78,7 +78,9 @@ func opened(t *testing.T) []kind {
 		t.Fatal(err)
 	}
 	open := func(path string) (*dwarfloc.Image, error) { return dwarfloc.Open(path, nil) }
-	kept := func(path string) (*dwarfloc.Image, error) { return dwarfloc.Open(path, &dwarfloc.Options{CacheDir: filepath.Join(dir, "kept")}) }
+	kept := func(path string) (*dwarfloc.Image, error) {
+		return dwarfloc.Open(path, &dwarfloc.Options{CacheDir: filepath.Join(dir, "kept")})
+	}
 	img, err := kept(optimized)
 	if err != nil {
 		t.Fatal(err)
