@@ -124,28 +124,26 @@ func (x *Index) KeepDerived() error {
 	if err != nil {
 		return err
 	}
-	var body, known []byte
 	err = mapping.Guard(func() error {
 		if len(m.Data) < KeptKnown {
 			return nil
 		}
 		own := len(m.Data) - KeptKnown
-		known = bytes.Clone(m.Data[own:])
-		body, err = x.withBlocks(m.Data[:own])
-		return err
+		body, err := x.withBlocks(m.Data[:own])
+		if err != nil || body == nil || int64(sizeOf(body)+KeptKnown) > x.maxKept() {
+			return err
+		}
+		x.derived.blocks = nil
+		if err := dir.Write(name, append(body, m.Data[own:])...); err != nil {
+			return err
+		}
+		return dir.Evict(limitOf(x.O.Limit), name)
 	})
-	if err = errors.Join(err, m.Close()); err != nil || body == nil || int64(len(body)+KeptKnown) > x.maxKept() {
-		return err
-	}
-	x.derived.blocks = nil
-	if err := dir.Write(name, body, known); err != nil {
-		return err
-	}
-	return dir.Evict(limitOf(x.O.Limit), name)
+	return errors.Join(err, m.Close())
 }
 
-// withBlocks returns a kept file with other blocks, or nil if it is of other contents.
-func (x *Index) withBlocks(d []byte) ([]byte, error) {
+// withBlocks returns a kept file with other blocks, in pieces of which some are d's, or nil if it is of other contents.
+func (x *Index) withBlocks(d []byte) ([][]byte, error) {
 	f, err := KeptKind.Open(d, x.KeptPath())
 	if err != nil || !bytes.HasPrefix(f.Header()[sealed.AtFacts:], x.derived.facts[:]) {
 		return nil, err

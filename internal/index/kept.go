@@ -150,7 +150,7 @@ func (x *Index) keep() error {
 		return err
 	}
 	body, err := x.encodeScan(contents)
-	if err != nil || int64(len(body)+KeptKnown) > x.maxKept() {
+	if err != nil || int64(sizeOf(body)+KeptKnown) > x.maxKept() {
 		return err
 	}
 	known := make([]byte, KeptKnown)
@@ -160,7 +160,7 @@ func (x *Index) keep() error {
 		return err
 	}
 	defer dir.Close()
-	if err := dir.Write(name, body, known); err != nil {
+	if err := dir.Write(name, append(body, known)...); err != nil {
 		return err
 	}
 	x.keptFrom(contents[:])
@@ -168,9 +168,13 @@ func (x *Index) keep() error {
 }
 
 // encodeScan makes the section.
-func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
+func (x *Index) encodeScan(contents [sha256.Size]byte) ([][]byte, error) {
 	le := binary.LittleEndian
-	var units, recs []byte
+	count := 0
+	for i := range x.Units {
+		count += len(x.Units[i].Recs)
+	}
+	units, recs := make([]byte, 0, len(x.Units)*keptUnitSize), make([]byte, 0, count*packedRec)
 	byName := make(map[NameRef][]int)
 	for i := range x.Units {
 		u := &x.Units[i]
@@ -225,6 +229,14 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 		keptSyms: {Bytes: syms}, keptRecs: {Bytes: recs, Records: len(x.Units)}, keptFrames: {Bytes: x.Data.FrameTable()},
 		keptPath: {Bytes: []byte(x.place())},
 	}), nil
+}
+
+// sizeOf returns how many bytes pieces have.
+func sizeOf(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
+	return n
 }
 
 // place returns the path of the image, also for another process with another working directory.

@@ -1,6 +1,7 @@
 package packfile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"runtime"
@@ -48,7 +49,7 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	// so large that the heap would grow by them before it is collected.
 	*e.w, *e = Writer{}, encoder{}
 	runtime.GC()
-	b := Kind.Assemble(head[sealed.AtFacts:], data)
+	b := bytes.Join(Kind.Assemble(head[sealed.AtFacts:], data), nil)
 	Seal(b, 0, 0, 0, uint64(len(b)))
 	return b
 }

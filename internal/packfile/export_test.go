@@ -1,6 +1,8 @@
 package packfile
 
 import (
+	"bytes"
+
 	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
@@ -31,5 +33,5 @@ func Unpacked(d []byte) ([]byte, error) {
 	}
 	plain := Kind
 	plain.Mapped = true
-	return plain.Assemble(f.own.Header()[sealed.AtFacts:sealed.AtParts], parts), nil
+	return bytes.Join(plain.Assemble(f.own.Header()[sealed.AtFacts:sealed.AtParts], parts), nil), nil
 }

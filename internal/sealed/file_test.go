@@ -50,7 +50,7 @@ func read(k *sealed.Kind, d []byte) (out [][]byte, err error) {
 func TestSection(t *testing.T) {
 	parts := tried()
 	for _, k := range kinds() {
-		d := k.Assemble([]byte("facts"), parts)
+		d := bytes.Join(k.Assemble([]byte("facts"), parts), nil)
 		f, err := k.Open(d, "p")
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestSection(t *testing.T) {
 // FuzzSection reads what anybody can write, with right checksums.
 func FuzzSection(f *testing.F) {
 	for _, k := range kinds() {
-		f.Add(k.Assemble([]byte("facts"), tried()[:2]))
+		f.Add(bytes.Join(k.Assemble([]byte("facts"), tried()[:2]), nil))
 	}
 	f.Fuzz(func(t *testing.T, d []byte) {
 		for _, k := range kinds() {
@@ -126,7 +126,7 @@ func TestInPlace(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(r.Uint32()) & 0x7f // it saves an eighth
 	}
-	d := k.Assemble(nil, []sealed.Data{{Bytes: noise}, {}, {}})
+	d := bytes.Join(k.Assemble(nil, []sealed.Data{{Bytes: noise}, {}, {}}), nil)
 	f, err := k.Open(d, "p")
 	if err != nil {
 		t.Fatal(err)

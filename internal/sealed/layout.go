@@ -63,10 +63,15 @@ type Data struct {
 	Records int
 }
 
-// Assemble makes a section of parts. facts are what the header has from AtFacts on.
-func (k *Kind) Assemble(facts []byte, parts []Data) []byte {
+// Assemble makes a section of parts, in pieces that follow each other, the first of which has the header. facts are what the header
+// has from AtFacts on. Pieces may be the parts' own bytes.
+func (k *Kind) Assemble(facts []byte, parts []Data) (pieces [][]byte) {
 	le := binary.LittleEndian
-	b := make([]byte, HeaderSize)
+	size := 0
+	for _, p := range parts {
+		size += len(p.Bytes)
+	}
+	b := make([]byte, HeaderSize, HeaderSize+pagesOf(size)*pageEntry)
 	copy(b, k.Magic)
 	le.PutUint32(b[atVersion:], k.Version)
 	le.PutUint32(b[atHeader:], HeaderSize)
@@ -77,25 +82,64 @@ func (k *Kind) Assemble(facts []byte, parts []Data) []byte {
 		le.PutUint32(b[AtParts+8*i:], uint32(len(p.Bytes)))
 		le.PutUint32(b[AtParts+8*i+4:], uint32(p.Records))
 	}
-	pages := slices.Collect(slices.Chunk(bytes.Join(bodies, nil), PageSize))
-	if !k.Mapped {
-		compressAll(pages)
+	entry := func(n int, sum uint32) {
+		b = le.AppendUint32(b, uint32(n))
+		b = le.AppendUint32(b, sum)
 	}
-	for _, page := range pages {
-		b = le.AppendUint32(b, uint32(len(page)))
-		b = le.AppendUint32(b, Sum(page))
+	if k.Mapped {
+		eachPage(bodies, entry)
+	} else {
+		bodies = slices.Collect(slices.Chunk(bytes.Join(bodies, nil), PageSize))
+		compressAll(bodies)
+		for _, page := range bodies {
+			entry(len(page), Sum(page))
+		}
 	}
-	b = append(b, bytes.Join(pages, nil)...)
-	le.PutUint64(b[atSize:], uint64(len(b)))
-	Seal(b)
-	return b
+	stored := len(b)
+	for _, p := range bodies {
+		stored += len(p)
+	}
+	le.PutUint64(b[atSize:], uint64(stored))
+	pieces = append([][]byte{b}, bodies...)
+	seal(pieces)
+	return pieces
+}
+
+// eachPage calls f with the size and the checksum of each page of what some pieces have together.
+func eachPage(pieces [][]byte, f func(n int, sum uint32)) {
+	n, sum := 0, uint32(0)
+	for _, p := range pieces {
+		for len(p) > 0 {
+			part := p[:min(len(p), PageSize-n)]
+			p, n, sum = p[len(part):], n+len(part), crc32.Update(sum, castagnoli, part)
+			if n == PageSize {
+				f(n, sum)
+				n, sum = 0, 0
+			}
+		}
+	}
+	if n > 0 {
+		f(n, sum)
+	}
 }
 
 // Seal makes the checksums of a header right, those of its pages are.
-func Seal(section []byte) {
-	binary.LittleEndian.PutUint32(section[atHeadSum:], headSum(section))
-	sum := sha256.Sum256(section[atHeadSum:])
-	copy(section[atSum:], sum[:])
+func Seal(section []byte) { seal([][]byte{section}) }
+
+// seal is Seal for a section in pieces, the first of which has the header.
+func seal(pieces [][]byte) {
+	head := pieces[0]
+	binary.LittleEndian.PutUint32(head[atHeadSum:], headSum(head))
+	h := sha256.New()
+	for i, p := range pieces {
+		if i == 0 {
+			p = p[atHeadSum:]
+		}
+		for part := range slices.Chunk(p, PageSize) { // what is hashed at once cannot be interrupted, not even by a collection of the heap
+			_, _ = h.Write(part)
+		}
+	}
+	h.Sum(head[atSum:atSum])
 }
 
 // Reseal makes all checksums of a section right again, as somebody would who has changed it. It reports whether there is room
