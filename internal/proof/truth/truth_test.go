@@ -13,7 +13,7 @@ import (
 )
 
 // sampled is how many builds a test run makes, besides one of each compiler.
-const sampled = 8
+const sampled = 6
 
 // TestBuilds compares some builds, one of each compiler and others by a seed; with
 // TRUTH_SEED=N others, with TRUTH_FULL=1 all.
