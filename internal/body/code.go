@@ -61,6 +61,10 @@ type Body struct {
 	Merged bool // it, or a body around it, is what a compiler merged of several instances
 }
 
+// EntersFirst reports whether a body begins with its first statement where the debug information says that it is entered: GCC notes
+// that, with a view.
+func (b *Body) EntersFirst(u *Unit) bool { return b.Marked && b.Live && u.GNU() && u.Views() }
+
 // Held returns what the function's registers hold, or nil if its code is not known.
 func (c *Code) Held() *held.Registers {
 	if c.held == nil && c.Graph != nil {

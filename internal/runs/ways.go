@@ -71,13 +71,17 @@ type Ways struct {
 // Ways returns the ways of a record's body.
 func (c *Code) Ways(rec int32) (Ways, error) {
 	w, err := c.ways(rec)
-	for i := range w.In {
-		if err != nil {
-			break
+	i, ok := c.BodyOf(rec)
+	for k := range w.In {
+		in := &w.In[k]
+		if ok && c.Bodies[i].EntersFirst(c.Unit) && in.Addr == c.Bodies[i].Start {
+			continue
 		}
-		var first, known bool
-		first, known, err = c.Unit.BeginsAt(rec, w.In[i].Addr)
-		w.In[i].Midway = known && !first
+		first, known, err := c.Unit.BeginsAt(rec, in.Addr)
+		if err != nil {
+			return w, err
+		}
+		in.Midway = known && !first
 	}
 	return w, err
 }
