@@ -22,6 +22,7 @@ type Code struct {
 	Graph  *flow.Graph
 	Why    string // it could not be followed, or ""
 	Rows   []dw.Row
+	marked bool // see Marked
 	// mayPatch says that it is a kernel's: a NOP may become another instruction.
 	mayPatch bool
 	// What other functions' codes can use again.

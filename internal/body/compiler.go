@@ -121,6 +121,4 @@ func (u *Unit) IsGo() bool { return u.Lang == dw.LangGo && !u.GNU() }
 
 // Marked reports whether the line table has GCC's markers of statements: then rows of
 // instructions begin no statement.
-func (c *Code) Marked() bool {
-	return c.Unit.GNU() && producer.Marked(c.Rows)
-}
+func (c *Code) Marked() bool { return c.marked && c.Unit.GNU() }

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/producer"
 )
 
 // readRows reads the rows of the line table for the function's code, and finds the body that
@@ -99,6 +100,8 @@ func (c *Code) addRows(rows []dw.Row, hi uint64) {
 			statements++
 		}
 	}
+	// What is behind a gap is no neighbour: of two rows that are not of one statement each, the second would seem to be a marker's.
+	c.marked = c.marked || producer.Marked(rows[:n])
 	c.Statements = slices.Grow(c.Statements, statements)
 	if c.Rows == nil && ends == 0 {
 		c.Rows = rows[:n:n]

@@ -37,3 +37,21 @@ func TestCalledFrom(t *testing.T) {
 		t.Errorf("with views: %d", got)
 	}
 }
+
+// TestMarkedInPieces: the last row of a function's one piece and the first of the other are no neighbours, and so do not show that the rows have
+// markers. The first is that at which the function before ends, for an instruction of a statement that had a row already.
+func TestMarkedInPieces(t *testing.T) {
+	rows := []dw.Row{
+		{Addr: 0x100, File: 1, Line: 10, Stmt: true}, {Addr: 0x108, File: 1, Line: 11, Stmt: true}, {Addr: 0x110, File: 1, Line: 11},
+		{Addr: 0x200, File: 1, Line: 30, Stmt: true}, {Addr: 0x240, File: 1, Line: 30}, {Addr: 0x240, File: 1, Line: 50, Stmt: true},
+	}
+	c := new(Code)
+	c.addRows(rows, 0x120)
+	c.addRows(rows[4:], 0x280)
+	if c.marked {
+		t.Error("no row is a marker's")
+	}
+	if c.addRows([]dw.Row{{Addr: 0x300, File: 1, Line: 60, Stmt: true}, {Addr: 0x304, File: 1, Line: 61}}, 0x310); !c.marked {
+		t.Error("a row that begins no statement is of another one than the row before")
+	}
+}
