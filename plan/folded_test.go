@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // TestFolded: GCC makes one of two functions that do the same. Where its name stands, runs of both are hits.
@@ -122,6 +123,67 @@ int main(int argc, char **argv)
 		}
 		if shared != tt.shared || all != 4 {
 			t.Errorf("%s: %d of %d sites share their code, not %d of 4", tt.options, shared, all, tt.shared)
+		}
+	}
+}
+
+// TestVirtual: virtual functions that do the same are one after link-time optimization, of which the tables of classes alone tell: two of one class are
+// at two places of its table, and two of different classes at different ones, which can be compared where something describes the class.
+func TestVirtual(t *testing.T) {
+	const source = `
+struct Node {
+	virtual ~Node() {}
+	virtual Node *asText() { return 0; }
+	virtual Node *asBranch() { return 0; }
+	virtual long weight(long n) { return n * 3; }
+	long own = 5;
+};
+struct Second { virtual long more(long n) { return n ^ own; } long own = 7; };
+struct Text : Node, Second { Node *asText() override { return this; } long more(long n) override { return n + Second::own * 2; } };
+struct Branch : Node { Node *asBranch() override { return this; } };
+__attribute__((noipa)) long walk(Node **n, int all, Second *s)
+{
+	long sum = 0;
+	for (int i = 0; i < all; i++)
+		sum += (n[i]->asText() ? 1 : 0) + (n[i]->asBranch() ? 16 : 0) + n[i]->weight(i);
+	return sum + s->more(sum);
+}
+int main(int argc, char **argv)
+{
+	Node *all[] = {new Text, new Branch, new Node};
+	return walk(all, argc > 5 ? 2 : 3, argc > 6 ? new Second : static_cast<Text *>(all[0])) & 63;
+}
+`
+	for _, tt := range []struct {
+		options string
+		shared  int
+	}{{"-O2 -flto", 2}, {"-O2 -flto -static", 2}, {"-O2 -flto -no-pie", 2}, {"-O2 -flto -fno-rtti", 1}, {"-O2 -flto -fno-ipa-icf", 0}} {
+		img := built(t, "g++-12", tt.options, map[string]string{"a.cc": source})
+		packed := packedImage(t, img)
+		for _, img := range []*dwarfloc.Image{img, packed} {
+			shared := 0
+			for _, name := range []string{"Node::asText", "Node::asBranch", "Text::asText", "Branch::asBranch", "Node::weight", "Text::more", "Second::more", "walk"} {
+				def, err := probe.Parse(name + " $params")
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := plan.New(t.Context(), img, def, plan.Options{})
+				if err != nil {
+					continue // it has no site
+				}
+				for i := range p.Sites {
+					s := &p.Sites[i]
+					if !s.Way.Shared {
+						continue
+					}
+					if shared++; !s.Way.Again || strings.Contains("Node::weight Text::more Second::more walk", name) {
+						t.Errorf("%s: %s: %v shares its code", tt.options, name, s)
+					}
+				}
+			}
+			if shared != tt.shared {
+				t.Errorf("%s: %d sites share their code, not %d", tt.options, shared, tt.shared)
+			}
 		}
 	}
 }

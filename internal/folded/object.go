@@ -13,15 +13,21 @@ import (
 // that of the member function around it, and of a class which has nothing to do with that.
 
 // Foreign reports whether the body of an inlined member function has the object of a member function that it is inlined into, through others of its
-// class perhaps, which is of another class.
+// class perhaps, which is of another class; or whether a function has the code of several virtual ones.
 func Foreign(u *entries.Unit, rec int32) (bool, error) {
 	r := &u.Recs[rec]
-	if !u.Body.GNU() || r.Flags&index.Inlined == 0 || !dw.IsCPlusPlus(u.Lang) {
+	if !dw.IsCPlusPlus(u.Lang) || u.Img.File.IsRelocatable() {
 		return false, nil
 	}
 	e, err := u.Entry(u.Off + uint64(r.Off))
 	if err != nil {
 		return false, err
+	}
+	if r.Flags&index.Inlined == 0 {
+		return sharesVirtual(u, e)
+	}
+	if !u.Body.GNU() {
+		return false, nil
 	}
 	own, err := objectOf(u, e)
 	if err != nil || own == nil {
