@@ -244,3 +244,52 @@ int main(int argc, char **argv) { sink = called(argc, in * 3 < 7, argc); return 
 		}
 	}
 }
+
+// TestStructureRead: clang has a note of a structure only behind the instructions that take it apart, or of a part of it, and GCC notes the slot into which it is stored.
+// Where the function's code reads the registers that the convention names, they have the structure, also if its own unit calls the function.
+func TestStructureRead(t *testing.T) {
+	const source = `
+typedef struct { int a, b; } two;
+typedef struct { two p; struct { int z; char w[4]; } q; } nest;
+typedef struct { short v[4]; } shorts;
+volatile int sink;
+#define NI __attribute__((noinline))
+NI static int apart(two s) { return s.a + s.b; }
+NI int part(nest s) { sink = s.p.b; return s.q.z * 3 + s.q.w[1]; }
+NI int indexed(shorts s, int i) { return s.v[i] + s.v[3 - i]; }
+typedef struct { double d; int i; } mixed;
+NI int half(mixed s) { return s.i * 3; }
+NI static int unused(two s, int k) { sink = k; return 1; }
+int main(int argc, char **argv)
+{
+	return apart((two){argc, 2}) + part((nest){{3, argc}, {5, "abc"}}) + indexed((shorts){{argc}}, argc) + half((mixed){1, argc}) + unused((two){argc}, argc);
+}
+`
+	for _, tt := range []struct{ compiler, option, function, param, want string }{
+		{"clang-19", "-O2", "apart", "s", "%rdi"},
+		{"clang-19", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-19", "-O2", "indexed", "s", "%rdi"},
+		{"clang-14", "-O2", "indexed", "s", "%rdi"},
+		{"gcc-12", "-Os", "indexed", "s", "%rdi"},
+		{"gcc-12", "-O2", "indexed", "s", "%rdi"},
+		{"clang-19", "-O2", "half", "s", "missing-piece"},
+		{"clang-19", "-O2", "unused", "s", "optimized-out"},
+	} {
+		img := testenv.Open(t, compile(t, tt.compiler, source, tt.option, "-g", "-w"))
+		sites, err := img.Sites(t.Context(), dwarfloc.Name(tt.function))
+		if err != nil || len(sites) == 0 {
+			t.Fatalf("%s: %d sites, %v", tt.function, len(sites), err)
+		}
+		v, err := sites[0].Lookup(tt.param)
+		got := v.Loc.Text(img.Arch())
+		if v.Loc.Doubt != reasons.None {
+			got = "~" + got
+		}
+		if v.Reason.Code != reasons.None {
+			got = v.Reason.Code.String()
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s %s: %s of %s is %s, %v; want %s", tt.compiler, tt.option, tt.param, tt.function, got, err, tt.want)
+		}
+	}
+}

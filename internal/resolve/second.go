@@ -27,11 +27,16 @@ import (
 // decided is false if the convention has no opinion.
 func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decided bool, err error) {
 	s := ev.spot
-	if s.Kind != entries.Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || c.Viewed || !doubtful(v) {
+	if s.Kind != entries.Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || !doubtful(v) {
+		return false, nil
+	}
+	// Views tell the value, and so where it will be: of a structure that is passed in registers that can be its slot, before the function has stored it.
+	unstored := c.Viewed && v.Reason.Code == reasons.NotStoredYet
+	if c.Viewed && !unstored {
 		return false, nil
 	}
 	l, r, k, err := ev.passed.Of(s, x)
-	if err != nil {
+	if err != nil || unstored && !takes(s, &l) {
 		return false, err
 	}
 	located := v.Located()
@@ -41,7 +46,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	switch {
 	case same:
 		return true, nil
-	case part && !late:
+	case part && !late && (k != convention.Kept || s.U.Body.GNU() || r.Code != reasons.None || !takes(s, &l)):
 		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
@@ -59,16 +64,30 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	}
 	l.Rule = rule.ABI
 	// What is a constant is what the body assigns first, or what all callers pass: then they need not set the register. Of an argument
-	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination).
+	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination); not of one that the function's code reads.
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
-		unset = (unset || !located) && s.U.Img.Code.Called(s.Fun.Start)
+		unset = (unset || !located) && !takes(s, &l) && s.U.Img.Code.Called(s.Fun.Start)
 	}
 	if unset {
 		l.Doubt = reasons.Contradictory
 	}
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
+}
+
+// takes reports whether the function's code reads all registers of a location at its beginning, before it sets them: then they are arguments with a use.
+func takes(s *entries.Spot, l *loc.Location) bool {
+	arch := s.U.Img.Arch()
+	var of body.Registers
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(arch.SP) {
+				of |= 1 << n.K
+			}
+		})
+	})
+	return of != 0 && s.U.Img.Code.ReadsFirst(s.Fun.Start, of)
 }
 
 // covers reports whether the parts of a location are as large as a type.
