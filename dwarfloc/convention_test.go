@@ -293,3 +293,52 @@ int main(int argc, char **argv)
 		}
 	}
 }
+
+// TestStackRead: clang notes an argument on the stack relative to the frame that the function has not set up at its first instruction. There it is where the
+// convention says, also at the line that begins there; and if the function reads it, all callers pass it.
+func TestStackRead(t *testing.T) {
+	const source = `
+volatile int sink, in;
+__attribute__((noinline)) void clobber(void) { __asm__ volatile("" ::: "memory", "rdi", "rsi", "rbx"); }
+__attribute__((noinline)) int read(int a, int b, int c, int d, int e, int f, int n) {
+	volatile int slots[4];
+	slots[0] = a + b + c + d + e + f;
+	slots[3] = n;
+	clobber();
+	return slots[3] * 5 + d;
+}
+__attribute__((noinline)) int left(int a, int b, int c, int d, int e, int f, int n) { n = b * 3; volatile int *volatile p = &n; sink = *p; return d; }
+int main(void) { return read(1, 2, 3, 4, 5, 6, in) + left(1, 2, 3, 4, 5, 6, in); }
+`
+	for _, compiler := range []string{"clang-14", "clang-19"} {
+		img := testenv.Open(t, compile(t, compiler, source, "-O2", "-g"))
+		at := func(s *dwarfloc.Site) string {
+			v, err := s.Lookup("n")
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case v.Reason.Code != reasons.None:
+				return v.Reason.String()
+			case v.Loc.Doubt != reasons.None:
+				return "~" + v.Loc.Text(img.Arch())
+			}
+			return v.Loc.Text(img.Arch())
+		}
+		for name, want := range map[string]string{"read": "[%rsp+8]", "left": "~[%rsp+8]"} {
+			sites, err := img.Sites(t.Context(), dwarfloc.Name(name))
+			if err != nil || len(sites) != 1 {
+				t.Fatalf("%s: %d sites, %v", name, len(sites), err)
+			}
+			if got := at(sites[0]); got != want {
+				t.Errorf("%s: n of %s is %s, want %s", compiler, name, got, want)
+			}
+			lines, err := img.LineSites(t.Context(), sites, func(_ *dwarfloc.Site, _ string, line int) bool { return line == 4 })
+			if err != nil || name == "read" && len(lines) == 0 {
+				t.Fatal(len(lines), err)
+			}
+			if name == "read" && at(lines[0]) != want {
+				t.Errorf("%s: n at the line of read is %s", compiler, at(lines[0]))
+			}
+		}
+	}
+}

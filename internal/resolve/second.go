@@ -27,7 +27,11 @@ import (
 // decided is false if the convention has no opinion.
 func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decided bool, err error) {
 	s := ev.spot
-	if s.Kind != entries.Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || !doubtful(v) {
+	if s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || !doubtful(v) {
+		return false, nil
+	}
+	// At a line that begins there a parameter can have another value than was passed; but not one that has one place, in a frame that is not set up.
+	if s.Kind != entries.Entry && (s.Kind != entries.Line || c.Rule != rule.Whole || v.Reason.Code != reasons.NotAtSite) {
 		return false, nil
 	}
 	// Views tell the value, and so where it will be: of a structure that is passed in registers that can be its slot, before the function has stored it.
@@ -68,6 +72,13 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
 		unset = (unset || !located) && !takes(s, &l) && s.U.Img.Code.Called(s.Fun.Start)
+		if m, ok := ev.frameSlot(&l, v.Type); unset && ok {
+			code, err := ev.codeOf(s)
+			if err != nil {
+				return false, err
+			}
+			unset = !code.ReadsArgument(m)
+		}
 	}
 	if unset {
 		l.Doubt = reasons.Contradictory
