@@ -256,18 +256,28 @@ volatile int sink;
 #define NI __attribute__((noinline))
 NI static int apart(two s) { return s.a + s.b; }
 NI int part(nest s) { sink = s.p.b; return s.q.z * 3 + s.q.w[1]; }
+NI static int local(nest s, int k) { sink = s.p.b + k; return s.q.z * 3 + s.q.w[1]; }
+NI static int less(nest s, int k) { sink = s.p.b + k; return s.q.z * 3 + s.q.w[1]; }
+NI static int promoted(const two *p, nest s) { sink = s.p.b + p->a - p->b; return s.q.z * 3 + s.q.w[1]; }
 NI int indexed(shorts s, int i) { return s.v[i] + s.v[3 - i]; }
 typedef struct { double d; int i; } mixed;
 NI int half(mixed s) { return s.i * 3; }
 NI static int unused(two s, int k) { sink = k; return 1; }
 int main(int argc, char **argv)
 {
-	return apart((two){argc, 2}) + part((nest){{3, argc}, {5, "abc"}}) + indexed((shorts){{argc}}, argc) + half((mixed){1, argc}) + unused((two){argc}, argc);
+	return apart((two){argc, 2}) + part((nest){{3, argc}, {5, "abc"}}) + local((nest){{3, argc}, {argc, {argc, argc}}}, argc) + less((nest){{3, argc}, {5, "abc"}}, argc) + promoted(&(two){argc, 7}, (nest){{3, argc}, {5, "abc"}}) + indexed((shorts){{argc}}, argc) + half((mixed){1, argc}) + unused((two){argc}, argc);
 }
 `
 	for _, tt := range []struct{ compiler, option, function, param, want string }{
 		{"clang-19", "-O2", "apart", "s", "%rdi"},
 		{"clang-19", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-14", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-19", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-14", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-19", "-O2", "less", "s", "missing-piece"}, // its second half is not passed
+		{"clang-14", "-O2", "less", "s", "missing-piece"},
+		{"clang-19", "-O2", "promoted", "s", "missing-piece"},
+		{"clang-14", "-O2", "promoted", "s", "missing-piece"},
 		{"clang-19", "-O2", "indexed", "s", "%rdi"},
 		{"clang-14", "-O2", "indexed", "s", "%rdi"},
 		{"gcc-12", "-Os", "indexed", "s", "%rdi"},

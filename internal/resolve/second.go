@@ -40,7 +40,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	}
 	l, r, k, err := ev.passed.Of(s, x)
-	if err != nil || unstored && !takes(s, &l) {
+	if err != nil || unstored && !convention.Takes(s, &l) {
 		return false, err
 	}
 	located := v.Located()
@@ -50,7 +50,8 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	switch {
 	case same:
 		return true, nil
-	case part && !late && (k != convention.Kept || s.U.Body.GNU() || r.Code != reasons.None || !takes(s, &l)):
+	// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+	case part && !late && (k == convention.Changed || s.U.Body.GNU() || r.Code != reasons.None || !convention.Takes(s, &l)):
 		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
@@ -59,9 +60,6 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
-	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
-		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
-		return false, nil
 	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
@@ -71,7 +69,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination); not of one that the function's code reads.
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
-		unset = (unset || !located) && !takes(s, &l) && s.U.Img.Code.Called(s.Fun.Start)
+		unset = (unset || !located) && !convention.Takes(s, &l) && s.U.Img.Code.Called(s.Fun.Start)
 		if m, ok := ev.frameSlot(&l, v.Type); unset && ok {
 			code, err := ev.codeOf(s)
 			if err != nil {
@@ -87,31 +85,17 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	return true, nil
 }
 
-// takes reports whether the function's code reads all registers of a location at its beginning, before it sets them: then they are arguments with a use.
-func takes(s *entries.Spot, l *loc.Location) bool {
-	arch := s.U.Img.Arch()
-	var of body.Registers
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(arch.SP) {
-				of |= 1 << n.K
-			}
-		})
-	})
-	return of != 0 && s.U.Img.Code.ReadsFirst(s.Fun.Start, of)
-}
-
-// covers reports whether the parts of a location are as large as a type.
-func covers(l *loc.Location, t *types.Type) bool {
+// lastPart returns how many bits of an object with a type are behind those that the pieces of a location describe: LLVM leaves out the last ones.
+func lastPart(l *loc.Location, t *types.Type) (bits uint64) {
 	size, err := t.ByteSize()
-	if l.Kind != loc.KindPieces || err != nil {
-		return true
+	if l.Kind != loc.KindPieces || err != nil || size <= 0 {
+		return 0
 	}
-	bits := uint64(0)
+	bits = 8 * uint64(size)
 	for i := range l.Pieces {
-		bits += l.Pieces[i].BitSize
+		bits -= min(bits, l.Pieces[i].BitSize)
 	}
-	return bits >= 8*uint64(size)
+	return bits
 }
 
 // SetFirst reports whether a function sets a register of a location that is one for its whole scope, before its first branch or call. LLVM writes such
