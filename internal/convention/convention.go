@@ -8,11 +8,9 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -106,7 +104,7 @@ func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 // others: then there are as many arguments as are declared, and none is made of another one, as LLVM makes numbers of pointers.
 func inPlace(s *entries.Spot, e dw.Entry, params []param) (same bool, err error) {
 	for i := range params {
-		if params[i].reason.Code != reasons.None || !Takes(s, &params[i].loc) {
+		if params[i].reason.Code != reasons.None || !s.Takes(&params[i].loc) {
 			return false, nil
 		}
 	}
@@ -132,20 +130,6 @@ func inPlace(s *entries.Spot, e dw.Entry, params []param) (same bool, err error)
 // plain reports whether a note is a register alone.
 func plain(expr []byte, register uint64) bool {
 	return register < 32 && len(expr) == 1 && uint64(expr[0]) == uint64(op.DW_OP_reg0)+register
-}
-
-// Takes reports whether the function's code reads all registers of a location at its beginning, before it sets them: then they are arguments with a use.
-func Takes(s *entries.Spot, l *loc.Location) bool {
-	sp := uint64(s.U.Img.Arch().SP)
-	var of body.Registers
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K < 64 && n.K != sp {
-				of |= 1 << n.K
-			}
-		})
-	})
-	return of != 0 && s.U.Img.Code.ReadsFirst(s.Fun.Start, of)
 }
 
 // Assign calls f with where the calling convention puts parameters of a function, up to one of which that is not known. It calls each for all of

@@ -40,7 +40,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	}
 	l, r, k, err := ev.passed.Of(s, x)
-	if err != nil || unstored && !convention.Takes(s, &l) {
+	if err != nil || unstored && !s.Takes(&l) {
 		return false, err
 	}
 	located := v.Located()
@@ -51,7 +51,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	case same:
 		return true, nil
 	// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
-	case part && !late && (k == convention.Changed || s.U.Body.GNU() || r.Code != reasons.None || !convention.Takes(s, &l)):
+	case part && !late && (k == convention.Changed || s.U.Body.GNU() || r.Code != reasons.None || !s.Takes(&l)):
 		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
@@ -69,7 +69,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination); not of one that the function's code reads.
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
-		unset = (unset || !located) && !convention.Takes(s, &l) && s.U.Img.Code.Called(s.Fun.Start)
+		unset = (unset || !located) && !s.Takes(&l) && s.U.Img.Code.Called(s.Fun.Start)
 		if m, ok := ev.frameSlot(&l, v.Type); unset && ok {
 			code, err := ev.codeOf(s)
 			if err != nil {
