@@ -352,3 +352,26 @@ int main(void) { return read(1, 2, 3, 4, 5, 6, in) + left(1, 2, 3, 4, 5, 6, in);
 		}
 	}
 }
+
+// TestUnstored: without optimization GCC stores a parameter that a nested function uses, and clang 22 all of a function with variable arguments, only behind what is said to be
+// the function's prologue. There they are where they were passed, if the prologue sets none of these registers.
+func TestUnstored(t *testing.T) {
+	const nested = `int f(int n, long m) { int in(int k) { return k * n; } return in(m); } int main(int argc, char **argv) { return f(argc, 2); }`
+	const variable = `#include <stdarg.h>
+int f(int n, ...) { va_list l; va_start(l, n); int m = va_arg(l, int); va_end(l); return n + m; } int main(int argc, char **argv) { return f(argc, 2); }`
+	for _, tt := range []struct{ compiler, source, param, want string }{
+		{"gcc-12", nested, "n", "%rdi"},
+		{"gcc-12", nested, "m", "[%rbp-32]"},
+		{"clang-22", variable, "n", "%rdi"},
+	} {
+		img := testenv.Open(t, compile(t, tt.compiler, tt.source, "-O0", "-g"))
+		sites, err := img.Sites(t.Context(), dwarfloc.Name("f"))
+		if err != nil || len(sites) != 1 {
+			t.Fatal(len(sites), err)
+		}
+		v, err := sites[0].Lookup(tt.param)
+		if got := v.Loc.Text(img.Arch()); err != nil || v.Reason.Code != reasons.None || got != tt.want {
+			t.Errorf("%s: %s is %s, %v, %v; want %s", tt.compiler, tt.param, got, v.Reason, err, tt.want)
+		}
+	}
+}

@@ -128,6 +128,16 @@ func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Rang
 	return straight && found
 }
 
+// Unchanged reports whether the code from one link-time address to another is straight, and sets none of some registers.
+func (img *Image) Unchanged(from, to uint64, of Registers) bool {
+	found := false
+	return img.straight(from, to, func(arch *insn.Arch, _ uint64, code []byte) bool {
+		w, ok := arch.Writes(code)
+		found = found || !ok || w.Registers&of != 0
+		return !found
+	}) && !found
+}
+
 // Sets reports whether the instruction at a link-time address sets a register.
 func (img *Image) Sets(addr, register uint64) bool {
 	arch := insn.For(img.Instructions())

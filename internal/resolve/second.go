@@ -27,6 +27,9 @@ import (
 // decided is false if the convention has no opinion.
 func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decided bool, err error) {
 	s := ev.spot
+	if s.Kind == entries.Entry && v.Reason.Code == reasons.NotStoredYet && x.Tag == dw.TagFormalParameter && s.At.Addr != s.Fun.Start {
+		return ev.unstored(v, x)
+	}
 	if s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || !doubtful(v) {
 		return false, nil
 	}
@@ -81,6 +84,18 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	if unset {
 		l.Doubt = reasons.Contradictory
 	}
+	v.Loc, v.Reason = l, loc.Reason{}
+	return true, nil
+}
+
+// unstored replaces the reason of a parameter that is stored only behind what its unoptimized function's prologue is said to be by the registers in which it was passed, if
+// the prologue sets none of them.
+func (ev *Evaluator) unstored(v *Answer, x *entries.Var) (decided bool, err error) {
+	l, r, k, err := ev.passed.Of(ev.spot, x)
+	if err != nil || k == convention.Changed || r.Code != reasons.None || !ev.spot.Unset(&l) {
+		return false, err
+	}
+	l.Rule = rule.ABI
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }
