@@ -274,10 +274,10 @@ int main(int argc, char **argv)
 		{"clang-14", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
 		{"clang-19", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
 		{"clang-14", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
-		{"clang-19", "-O2", "less", "s", "missing-piece"}, // its second half is not passed
-		{"clang-14", "-O2", "less", "s", "missing-piece"},
-		{"clang-19", "-O2", "promoted", "s", "missing-piece"},
-		{"clang-14", "-O2", "promoted", "s", "missing-piece"},
+		{"clang-19", "-O2", "less", "s", "{u32(%rdi):4}"}, // its second half is not passed
+		{"clang-14", "-O2", "less", "s", "{u32(%rdi):4}"},
+		{"clang-19", "-O2", "promoted", "s", "{u32(%rsi):4}"},
+		{"clang-14", "-O2", "promoted", "s", "{u32(%rsi):4}"},
 		{"clang-19", "-O2", "indexed", "s", "%rdi"},
 		{"clang-14", "-O2", "indexed", "s", "%rdi"},
 		{"gcc-12", "-Os", "indexed", "s", "%rdi"},

@@ -63,6 +63,8 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
+	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
+		return false, nil // it lacks the last part
 	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
@@ -100,17 +102,17 @@ func (ev *Evaluator) unstored(v *Answer, x *entries.Var) (decided bool, err erro
 	return true, nil
 }
 
-// lastPart returns how many bits of an object with a type are behind those that the pieces of a location describe: LLVM leaves out the last ones.
-func lastPart(l *loc.Location, t *types.Type) (bits uint64) {
+// covers reports whether the parts of a location are as large as a type.
+func covers(l *loc.Location, t *types.Type) bool {
 	size, err := t.ByteSize()
-	if l.Kind != loc.KindPieces || err != nil || size <= 0 {
-		return 0
+	if l.Kind != loc.KindPieces || err != nil {
+		return true
 	}
-	bits = 8 * uint64(size)
+	bits := uint64(0)
 	for i := range l.Pieces {
-		bits -= min(bits, l.Pieces[i].BitSize)
+		bits += l.Pieces[i].BitSize
 	}
-	return bits
+	return bits >= 8*uint64(size)
 }
 
 // SetFirst reports whether a function sets a register of a location that is one for its whole scope, before its first branch or call. LLVM writes such

@@ -216,9 +216,6 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 	} else if because != "" {
 		l.Doubt, v.Because, ev.lacked = reasons.Contradictory, because, true
 	}
-	if rest := lastPart(l, v.Type); rest > 0 {
-		l.Pieces = append(l.Pieces, loc.Piece{BitSize: rest, Reason: loc.Reason{Code: reasons.MissingPiece}})
-	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: reasons.ImplicitPointer}
