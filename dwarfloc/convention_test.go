@@ -244,3 +244,134 @@ int main(int argc, char **argv) { sink = called(argc, in * 3 < 7, argc); return 
 		}
 	}
 }
+
+// TestStructureRead: clang has a note of a structure only behind the instructions that take it apart, or of a part of it, and GCC notes the slot into which it is stored.
+// Where the function's code reads the registers that the convention names, they have the structure, also if its own unit calls the function.
+func TestStructureRead(t *testing.T) {
+	const source = `
+typedef struct { int a, b; } two;
+typedef struct { two p; struct { int z; char w[4]; } q; } nest;
+typedef struct { short v[4]; } shorts;
+volatile int sink;
+#define NI __attribute__((noinline))
+NI static int apart(two s) { return s.a + s.b; }
+NI int part(nest s) { sink = s.p.b; return s.q.z * 3 + s.q.w[1]; }
+NI static int local(nest s, int k) { sink = s.p.b + k; return s.q.z * 3 + s.q.w[1]; }
+NI static int less(nest s, int k) { sink = s.p.b + k; return s.q.z * 3 + s.q.w[1]; }
+NI static int promoted(const two *p, nest s) { sink = s.p.b + p->a - p->b; return s.q.z * 3 + s.q.w[1]; }
+NI int indexed(shorts s, int i) { return s.v[i] + s.v[3 - i]; }
+typedef struct { double d; int i; } mixed;
+NI int half(mixed s) { return s.i * 3; }
+NI static int unused(two s, int k) { sink = k; return 1; }
+int main(int argc, char **argv)
+{
+	return apart((two){argc, 2}) + part((nest){{3, argc}, {5, "abc"}}) + local((nest){{3, argc}, {argc, {argc, argc}}}, argc) + less((nest){{3, argc}, {5, "abc"}}, argc) + promoted(&(two){argc, 7}, (nest){{3, argc}, {5, "abc"}}) + indexed((shorts){{argc}}, argc) + half((mixed){1, argc}) + unused((two){argc}, argc);
+}
+`
+	for _, tt := range []struct{ compiler, option, function, param, want string }{
+		{"clang-19", "-O2", "apart", "s", "%rdi"},
+		{"clang-19", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-14", "-O2", "part", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-19", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-14", "-O2", "local", "s", "{%rdi:8, %rsi:8}"},
+		{"clang-19", "-O2", "less", "s", "{u32(%rdi):4}"}, // its second half is not passed
+		{"clang-14", "-O2", "less", "s", "{u32(%rdi):4}"},
+		{"clang-19", "-O2", "promoted", "s", "{u32(%rsi):4}"},
+		{"clang-14", "-O2", "promoted", "s", "{u32(%rsi):4}"},
+		{"clang-19", "-O2", "indexed", "s", "%rdi"},
+		{"clang-14", "-O2", "indexed", "s", "%rdi"},
+		{"gcc-12", "-Os", "indexed", "s", "%rdi"},
+		{"gcc-12", "-O2", "indexed", "s", "%rdi"},
+		{"clang-19", "-O2", "half", "s", "missing-piece"},
+		{"clang-19", "-O2", "unused", "s", "optimized-out"},
+	} {
+		img := testenv.Open(t, compile(t, tt.compiler, source, tt.option, "-g", "-w"))
+		sites, err := img.Sites(t.Context(), dwarfloc.Name(tt.function))
+		if err != nil || len(sites) == 0 {
+			t.Fatalf("%s: %d sites, %v", tt.function, len(sites), err)
+		}
+		v, err := sites[0].Lookup(tt.param)
+		got := v.Loc.Text(img.Arch())
+		if v.Loc.Doubt != reasons.None {
+			got = "~" + got
+		}
+		if v.Reason.Code != reasons.None {
+			got = v.Reason.Code.String()
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s %s: %s of %s is %s, %v; want %s", tt.compiler, tt.option, tt.param, tt.function, got, err, tt.want)
+		}
+	}
+}
+
+// TestStackRead: clang notes an argument on the stack relative to the frame that the function has not set up at its first instruction. There it is where the
+// convention says, also at the line that begins there; and if the function reads it, all callers pass it.
+func TestStackRead(t *testing.T) {
+	const source = `
+volatile int sink, in;
+__attribute__((noinline)) void clobber(void) { __asm__ volatile("" ::: "memory", "rdi", "rsi", "rbx"); }
+__attribute__((noinline)) int read(int a, int b, int c, int d, int e, int f, int n) {
+	volatile int slots[4];
+	slots[0] = a + b + c + d + e + f;
+	slots[3] = n;
+	clobber();
+	return slots[3] * 5 + d;
+}
+__attribute__((noinline)) int left(int a, int b, int c, int d, int e, int f, int n) { n = b * 3; volatile int *volatile p = &n; sink = *p; return d; }
+int main(void) { return read(1, 2, 3, 4, 5, 6, in) + left(1, 2, 3, 4, 5, 6, in); }
+`
+	for _, compiler := range []string{"clang-14", "clang-19"} {
+		img := testenv.Open(t, compile(t, compiler, source, "-O2", "-g"))
+		at := func(s *dwarfloc.Site) string {
+			v, err := s.Lookup("n")
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case v.Reason.Code != reasons.None:
+				return v.Reason.String()
+			case v.Loc.Doubt != reasons.None:
+				return "~" + v.Loc.Text(img.Arch())
+			}
+			return v.Loc.Text(img.Arch())
+		}
+		for name, want := range map[string]string{"read": "[%rsp+8]", "left": "~[%rsp+8]"} {
+			sites, err := img.Sites(t.Context(), dwarfloc.Name(name))
+			if err != nil || len(sites) != 1 {
+				t.Fatalf("%s: %d sites, %v", name, len(sites), err)
+			}
+			if got := at(sites[0]); got != want {
+				t.Errorf("%s: n of %s is %s, want %s", compiler, name, got, want)
+			}
+			lines, err := img.LineSites(t.Context(), sites, func(_ *dwarfloc.Site, _ string, line int) bool { return line == 4 })
+			if err != nil || name == "read" && len(lines) == 0 {
+				t.Fatal(len(lines), err)
+			}
+			if name == "read" && at(lines[0]) != want {
+				t.Errorf("%s: n at the line of read is %s", compiler, at(lines[0]))
+			}
+		}
+	}
+}
+
+// TestUnstored: without optimization GCC stores a parameter that a nested function uses, and clang 22 all of a function with variable arguments, only behind what is said to be
+// the function's prologue. There they are where they were passed, if the prologue sets none of these registers.
+func TestUnstored(t *testing.T) {
+	const nested = `int f(int n, long m) { int in(int k) { return k * n; } return in(m); } int main(int argc, char **argv) { return f(argc, 2); }`
+	const variable = `#include <stdarg.h>
+int f(int n, ...) { va_list l; va_start(l, n); int m = va_arg(l, int); va_end(l); return n + m; } int main(int argc, char **argv) { return f(argc, 2); }`
+	for _, tt := range []struct{ compiler, source, param, want string }{
+		{"gcc-12", nested, "n", "%rdi"},
+		{"gcc-12", nested, "m", "[%rbp-32]"},
+		{"clang-22", variable, "n", "%rdi"},
+	} {
+		img := testenv.Open(t, compile(t, tt.compiler, tt.source, "-O0", "-g"))
+		sites, err := img.Sites(t.Context(), dwarfloc.Name("f"))
+		if err != nil || len(sites) != 1 {
+			t.Fatal(len(sites), err)
+		}
+		v, err := sites[0].Lookup(tt.param)
+		if got := v.Loc.Text(img.Arch()); err != nil || v.Reason.Code != reasons.None || got != tt.want {
+			t.Errorf("%s: %s is %s, %v, %v; want %s", tt.compiler, tt.param, got, v.Reason, err, tt.want)
+		}
+	}
+}

@@ -84,6 +84,38 @@ func (img *Image) SetsFirst(from uint64, of, unread Registers) bool {
 	return false
 }
 
+// ReadsFirst reports whether code at a link-time address reads all of some registers before it sets them, and before its first call. It goes on behind
+// branches that need not be taken. What pushes a register may only make room, or save it; what clears one by itself is no reader.
+func (img *Image) ReadsFirst(from uint64, of Registers) bool {
+	arch := insn.For(img.Instructions())
+	sec := img.SectionAt(from)
+	if arch == nil || sec == nil || of == 0 {
+		return false
+	}
+	code, err := img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
+	sp := Registers(1) << img.Arch().SP
+	for err == nil && len(code) > 0 && of != 0 {
+		in, ok := arch.Next(code)
+		if !ok || !in.Onward || in.Call || in.Lost || in.Leaves || in.Trap {
+			return false
+		}
+		if !in.Branches {
+			reads, w, ok := arch.Accesses(code)
+			if !ok {
+				return false
+			}
+			if w.Registers&sp == 0 {
+				of &^= reads
+			}
+			if w.Registers&of != 0 {
+				return false
+			}
+		}
+		code = code[in.Size:]
+	}
+	return err == nil && of == 0
+}
+
 // WritesBetween reports whether straight code from one link-time address to another sets one of some registers, not counting instructions
 // in some ranges. Where a branch or a call is between, or an instruction is not known, nothing is known to.
 func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Range) bool {
@@ -94,6 +126,16 @@ func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Rang
 		return true
 	})
 	return straight && found
+}
+
+// Unchanged reports whether the code from one link-time address to another is straight, and sets none of some registers.
+func (img *Image) Unchanged(from, to uint64, of Registers) bool {
+	found := false
+	return img.straight(from, to, func(arch *insn.Arch, _ uint64, code []byte) bool {
+		w, ok := arch.Writes(code)
+		found = found || !ok || w.Registers&of != 0
+		return !found
+	}) && !found
 }
 
 // Sets reports whether the instruction at a link-time address sets a register.

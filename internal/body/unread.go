@@ -180,3 +180,13 @@ func (c *Code) moves(code []byte) bool {
 	}
 	return false
 }
+
+// ReadsArgument reports whether an instruction of LLVM's code reads some of what a function's caller has stored for it, at the stack pointer plus an offset where it begins,
+// and none stores there: then that has a use.
+func (c *Code) ReadsArgument(m Slot) bool {
+	if c.Graph == nil || c.Why != "" || m.Base != uint64(c.Unit.Image.Arch().SP) || m.Off < 0 || m.Size <= 0 {
+		return false
+	}
+	f := c.framed()
+	return f != nil && len(covering(f.loads, m.Off, m.Size, false)) > 0 && len(covering(f.stores, m.Off, m.Size, false)) == 0
+}

@@ -3,12 +3,15 @@
 package convention
 
 import (
+	"slices"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -75,7 +78,8 @@ func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 	if err != nil {
 		return Changed, err
 	}
-	if k, err = signature(s, e); err != nil || k == Changed {
+	k, parts, err := signature(s, e)
+	if err != nil || k == Changed {
 		return Changed, err
 	}
 	known, err := Assign(u, e, func(f func(d *entries.Var) (bool, error)) error { return s.DeclaredParams(e, f) },
@@ -85,10 +89,47 @@ func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 			*to = append(*to, p)
 			return err == nil, err
 		})
-	if !known {
+	if !known || parts && err != nil {
 		return Changed, err
 	}
+	if parts {
+		if same, err := inPlace(s, e, *to); err != nil || !same {
+			return Changed, err
+		}
+	}
 	return k, err // of a parameter that cannot be read: those before it are known
+}
+
+// inPlace reports whether the function's code reads, before it sets them, all registers in which parameters are passed, and notes have those that they have whole in no
+// others: then there are as many arguments as are declared, and none is made of another one, as LLVM makes numbers of pointers.
+func inPlace(s *entries.Spot, e dw.Entry, params []param) (same bool, err error) {
+	for i := range params {
+		if params[i].reason.Code != reasons.None || !s.Takes(&params[i].loc) {
+			return false, nil
+		}
+	}
+	same = true
+	err = s.U.Img.EachParam(e, func(x *entries.Var) (bool, error) {
+		is, part := whole(s, x)
+		if part {
+			return true, nil
+		}
+		root, err := x.Ultimate(nil)
+		if err != nil || !is {
+			same = false
+			return false, err
+		}
+		at := slices.IndexFunc(params, func(p param) bool { return p.root == root })
+		expr, found := note(s, x)
+		same = at >= 0 && found && params[at].loc.Kind == loc.KindRegister && plain(expr, params[at].loc.Expr.K)
+		return same, nil
+	})
+	return same, err
+}
+
+// plain reports whether a note is a register alone.
+func plain(expr []byte, register uint64) bool {
+	return register < 32 && len(expr) == 1 && uint64(expr[0]) == uint64(op.DW_OP_reg0)+register
 }
 
 // Assign calls f with where the calling convention puts parameters of a function, up to one of which that is not known. It calls each for all of
@@ -131,55 +172,73 @@ func Assign(u *entries.Unit, e dw.Entry, each func(func(d *entries.Var) (more bo
 // GCC marks all functions for which that is not so, and LLVM does since version 15 (DW_CC_nocall).
 // With older ones, in a function that only its own unit calls, each parameter must at least
 // have a whole location: one that is not used any more, or always has the same value, is no
-// longer passed, and those after it move up (seen with clang 14).
-func signature(s *entries.Spot, e dw.Entry) (Signature, error) {
+// longer passed, and those after it move up (seen with clang 14). parts is set if one there lacks parts.
+func signature(s *entries.Spot, e dw.Entry) (k Signature, parts bool, err error) {
 	if s.Clone() != "" {
-		return Changed, nil
+		return Changed, false, nil
 	}
 	nocall, external, err := s.U.Callable(e)
 	switch {
 	case err != nil || nocall:
-		return Changed, err
+		return Changed, false, err
 	case external || s.U.Body.GNU():
-		return Kept, nil
+		return Kept, false, nil
 	}
-	k := Local
+	k = Local
 	err = s.U.Img.EachParam(e, func(x *entries.Var) (bool, error) {
-		if !whole(s, x) {
+		is, part := whole(s, x)
+		if parts = parts || part; !is && !part {
 			k = Changed
 		}
 		return k != Changed, nil
 	})
-	return k, err
+	return k, parts, err
+}
+
+// note returns what the debug information has of a parameter at the site. found is false if it is no location, or cannot be read.
+func note(s *entries.Spot, x *entries.Var) (expr []byte, found bool) {
+	if !x.Described() || x.Fixed() || x.Literal() {
+		return nil, false
+	}
+	if x.Location.IsBlock() {
+		return x.Location.Bytes(), true
+	}
+	c, err := s.U.Choose(x.Location, x.Views, s.At, true)
+	return c.Expr, err == nil
 }
 
 // whole reports whether a parameter has a location, which is no constant, and has no part
-// that is missing.
-func whole(s *entries.Spot, x *entries.Var) bool {
-	if !x.Described() || x.Fixed() || x.Literal() {
-		return false
+// that is missing; or whether one is.
+func whole(s *entries.Spot, x *entries.Var) (is, lacks bool) {
+	expr, found := note(s, x)
+	if !found {
+		return false, false
 	}
-	expr := x.Location.Bytes()
-	if !x.Location.IsBlock() {
-		c, err := s.U.Choose(x.Location, x.Views, s.At, true)
-		if err != nil {
-			return false
-		}
-		expr = c.Expr
-	}
-	part := 0
+	part, bits := 0, uint64(0)
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, s.U.Encoding())
 		if err != nil {
-			return false
+			return false, false
 		}
 		if c := op.Opcode(o.Code); c == op.DW_OP_piece || c == op.DW_OP_bit_piece {
 			if part == at {
-				return false
+				return false, true
+			}
+			if bits += o.A; c == op.DW_OP_piece {
+				bits += 7 * o.A
 			}
 			part = o.Next
 		}
 		at = o.Next
 	}
-	return true
+	if bits == 0 {
+		return true, false
+	}
+	t, err := x.U.TypeOf(x.Type)
+	if err != nil {
+		return false, false
+	}
+	size, err := t.ByteSize()
+	lacks = err == nil && bits < 8*uint64(size) // LLVM leaves out the last ones
+	return err == nil && !lacks, lacks
 }

@@ -90,16 +90,19 @@ func (x *operations) registers(op *operation) (reads Registers, w Writes, ok boo
 			ok = false
 		}
 	}
-	if op.cleared() {
+	if op.same(clears | borrows) {
 		reads &^= 1 << op.list[0].reg
 	}
 	return reads, w, ok
 }
 
 // cleared reports whether an operation only makes a register 0.
-func (op *operation) cleared() bool {
+func (op *operation) cleared() bool { return op.same(clears) }
+
+// same reports whether an operation has one of some flags, and the same register as both of its operands.
+func (op *operation) same(flags effectFlags) bool {
 	a, b := &op.list[0], &op.list[1]
-	return op.does.flags&clears != 0 && op.count == 2 && a.kind == registerOperand && *a == *b
+	return op.does.flags&flags != 0 && op.count == 2 && a.kind == registerOperand && *a == *b
 }
 
 func (x *engine) accesses(code []byte) (reads Registers, w Writes, ok bool) {

@@ -81,6 +81,7 @@ const (
 	compared                           // and are those of a comparison
 	around                             // shifts by more than the bits of a register begin again at 0
 	clears                             // the result is 0 if its operands are the same register
+	borrows                            // and then it is made of a condition alone
 )
 
 type verb uint8

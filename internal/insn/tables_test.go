@@ -256,3 +256,23 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 }
+
+// TestReads: what a register was does not count where an operation needs none of it.
+func TestReads(t *testing.T) {
+	for _, tt := range []struct {
+		code, text string
+		want       Registers
+	}{
+		{"31ff", "xor %edi,%edi", 0},
+		{"29ff", "sub %edi,%edi", 0},
+		{"19ff", "sbb %edi,%edi", 0},
+		{"19f7", "sbb %esi,%edi", 1<<5 | 1<<4},
+		{"11ff", "adc %edi,%edi", 1 << 5},
+		{"48c1ef20", "shr $32,%rdi", 1 << 5},
+		{"4088c7", "mov %al,%dil", 1 << 0},
+	} {
+		if got, _, ok := For("amd64").Accesses(dwarftest.Hex(t, tt.code)); got != tt.want || !ok {
+			t.Errorf("%s: reads %#x, %v; want %#x", tt.text, got, ok, tt.want)
+		}
+	}
+}

@@ -27,11 +27,23 @@ import (
 // decided is false if the convention has no opinion.
 func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decided bool, err error) {
 	s := ev.spot
-	if s.Kind != entries.Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || c.Viewed || !doubtful(v) {
+	if s.Kind == entries.Entry && v.Reason.Code == reasons.NotStoredYet && x.Tag == dw.TagFormalParameter && s.At.Addr != s.Fun.Start {
+		return ev.unstored(v, x)
+	}
+	if s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || !doubtful(v) {
+		return false, nil
+	}
+	// At a line that begins there a parameter can have another value than was passed; but not one that has one place, in a frame that is not set up.
+	if s.Kind != entries.Entry && (s.Kind != entries.Line || c.Rule != rule.Whole || v.Reason.Code != reasons.NotAtSite) {
+		return false, nil
+	}
+	// Views tell the value, and so where it will be: of a structure that is passed in registers that can be its slot, before the function has stored it.
+	unstored := c.Viewed && v.Reason.Code == reasons.NotStoredYet
+	if c.Viewed && !unstored {
 		return false, nil
 	}
 	l, r, k, err := ev.passed.Of(s, x)
-	if err != nil {
+	if err != nil || unstored && !s.Takes(&l) {
 		return false, err
 	}
 	located := v.Located()
@@ -41,7 +53,8 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	switch {
 	case same:
 		return true, nil
-	case part && !late:
+	// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+	case part && !late && (k == convention.Changed || s.U.Body.GNU() || r.Code != reasons.None || !s.Takes(&l)):
 		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
@@ -51,22 +64,40 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
 	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
-		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
-		return false, nil
+		return false, nil // it lacks the last part
 	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
 	}
 	l.Rule = rule.ABI
 	// What is a constant is what the body assigns first, or what all callers pass: then they need not set the register. Of an argument
-	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination).
+	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination); not of one that the function's code reads.
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
-		unset = (unset || !located) && s.U.Img.Code.Called(s.Fun.Start)
+		unset = (unset || !located) && !s.Takes(&l) && s.U.Img.Code.Called(s.Fun.Start)
+		if m, ok := ev.frameSlot(&l, v.Type); unset && ok {
+			code, err := ev.codeOf(s)
+			if err != nil {
+				return false, err
+			}
+			unset = !code.ReadsArgument(m)
+		}
 	}
 	if unset {
 		l.Doubt = reasons.Contradictory
 	}
+	v.Loc, v.Reason = l, loc.Reason{}
+	return true, nil
+}
+
+// unstored replaces the reason of a parameter that is stored only behind what its unoptimized function's prologue is said to be by the registers in which it was passed, if
+// the prologue sets none of them.
+func (ev *Evaluator) unstored(v *Answer, x *entries.Var) (decided bool, err error) {
+	l, r, k, err := ev.passed.Of(ev.spot, x)
+	if err != nil || k == convention.Changed || r.Code != reasons.None || !ev.spot.Unset(&l) {
+		return false, err
+	}
+	l.Rule = rule.ABI
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }
