@@ -90,15 +90,21 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 	}
 	byFunction := make(map[function][]int)
 	var functions []function
-	for i, s := range sites {
-		if s.Kind != SiteInline {
-			continue
+	err := img.guard(func() error { // which records are around another one may be read from the kept index
+		for i, s := range sites {
+			if s.Kind != SiteInline {
+				continue
+			}
+			f := function{s.u, s.u.Body.Outermost(s.spot.Rec)}
+			if byFunction[f] == nil {
+				functions = append(functions, f)
+			}
+			byFunction[f] = append(byFunction[f], i)
 		}
-		f := function{s.u, s.u.Body.Outermost(s.spot.Rec)}
-		if byFunction[f] == nil {
-			functions = append(functions, f)
-		}
-		byFunction[f] = append(byFunction[f], i)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	// Neighbours share the rows of their unit, which the last of them frees.
 	left := make(map[*unit]*atomic.Int32)
