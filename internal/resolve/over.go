@@ -19,12 +19,22 @@ func overStatement(s *entries.Spot, x *entries.Var, c *entries.Chosen) (bool, er
 	if c.Hi <= s.At.Addr || s.At.View == math.MaxUint64 {
 		return false, nil
 	}
-	if several, err := s.U.Body.HasStatements(s.At.Addr, s.At.View, 2); !several || err != nil {
+	u, function := s.U, s.U.Recs[s.Rec].Root
+	// Lists are read in a tenth of the time that line tables take, and few change so.
+	some, err := entries.Remembered(&u.Derived, changingOf(function), func() (map[uint64]bool, error) { return parametersChanging(u, function) })
+	if len(some) == 0 || err != nil {
+		return false, err
+	}
+	root, err := x.Ultimate(nil)
+	if !some[root] || err != nil {
+		return false, err
+	}
+	if several, err := u.Body.HasStatements(s.At.Addr, s.At.View, 2); !several || err != nil {
 		return false, err
 	}
 	var few [8]body.Place
 	here := few[:0]
-	err := s.U.Body.EachStatement(s.Rec, s.At.Addr, s.At.Addr+1, func(p body.Place, _, view uint64) {
+	err = u.Body.EachStatement(s.Rec, s.At.Addr, s.At.Addr+1, func(p body.Place, _, view uint64) {
 		if view > s.At.View {
 			here = append(here, p)
 		}
@@ -32,12 +42,7 @@ func overStatement(s *entries.Spot, x *entries.Var, c *entries.Chosen) (bool, er
 	if len(here) < 2 || err != nil { // a statement, and one behind it
 		return false, err
 	}
-	u, function := s.U, s.U.Recs[s.Rec].Root
 	made, err := entries.Remembered(&u.Derived, madeOf(function), func() (map[uint64][]assignment, error) { return assignments(u, function) })
-	if len(made) == 0 || err != nil {
-		return false, err
-	}
-	root, err := x.Ultimate(nil)
 	for _, a := range made[root] {
 		for k := range here[1:] {
 			if (assignment{here[k], here[k+1]}) == a {
@@ -46,6 +51,26 @@ func overStatement(s *entries.Spot, x *entries.Var, c *entries.Chosen) (bool, er
 		}
 	}
 	return false, err
+}
+
+// changingOf is a key of which parameters' lists change between two views of an address, in a unit's bodies of a function, by the function's record.
+type changingOf int32
+
+// parametersChanging returns the entries that declare these parameters.
+func parametersChanging(u *entries.Unit, function int32) (map[uint64]bool, error) {
+	var out map[uint64]bool
+	err := eachList(u, function, func(_ int32, _ dw.Entry, x *entries.Var, last, v *dw.LocEntry) error {
+		if !goesOn(last, v) {
+			return nil
+		}
+		root, err := x.Ultimate(nil)
+		if out == nil {
+			out = make(map[uint64]bool)
+		}
+		out[root] = true
+		return err
+	})
+	return out, err
 }
 
 // assignment is a statement that assigns a parameter, and the next one.
@@ -61,18 +86,10 @@ func assignments(u *entries.Unit, function int32) (map[uint64][]assignment, erro
 		root uint64
 		assignment
 	}
-	some := false
-	err := eachList(u, function, func(_ int32, _ dw.Entry, _ *entries.Var, last, v *dw.LocEntry) error {
-		some = some || goesOn(last, v)
-		return nil
-	})
-	if !some || err != nil {
-		return nil, err
-	}
 	changes, roots := make(map[change]int), make(map[uint64]uint64) // in how many bodies there is one more than there is none
 	var at []statementAt
 	of := int32(-1)
-	err = eachList(u, function, func(rec int32, entry dw.Entry, x *entries.Var, last, v *dw.LocEntry) (err error) {
+	err := eachList(u, function, func(rec int32, entry dw.Entry, x *entries.Var, last, v *dw.LocEntry) (err error) {
 		if of != rec {
 			of = rec
 			if at, err = statementsOf(u, rec, entry, at[:0]); err != nil {
