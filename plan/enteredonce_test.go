@@ -36,6 +36,57 @@ int main(void)
 	return s.na;
 }
 `, "reset", []string{"gcc-11 -O2", "gcc-12 -O2", "gcc-11 -O2 -gno-variable-location-views", "gcc-12 -O2 -gno-variable-location-views"}, 3},
+		// A function of which the debug information says that a header of the system declares it, and not where it is defined: its statements are in no function's text.
+		{"a function that the system declares", `# 1 "a.c"
+# 1 "wide.h" 1 3
+typedef __SIZE_TYPE__ size_t;
+typedef struct { int n; } state;
+extern size_t real(unsigned *to, const char *s, size_t n, state *p);
+extern size_t wide(unsigned *to, const char *s, size_t n, state *p);
+# 1 "a.c" 2
+# 1 "wide.c" 1
+size_t
+wide(unsigned *to, const char *s, size_t n, state *p)
+{
+	size_t r;
+	unsigned c;
+
+	if (!to)
+		to = &c;
+
+	r = real(to, s, n, p);
+
+	if ((size_t)-2 <= r && n != 0 && !p->n) {
+		*to = (unsigned char)*s;
+		return 1;
+	}
+
+	return r;
+}
+# 1 "a.c" 2
+struct line { const char *active; size_t length; } line;
+__attribute__((noipa)) size_t real(unsigned *to, const char *s, size_t n, state *p) { *to = *s; return n ? 1 + (p->n & *s & 1) : 0; }
+__attribute__((noipa)) int translate(int max)
+{
+	state p = {0};
+	int k = 0;
+	for (size_t at = 0; at < line.length;) {
+		size_t m = max == 1 ? 1 : wide(0, line.active + at, line.length - at, &p);
+		if (m == (size_t)-1 || m == (size_t)-2 || m == 0)
+			m = 1;
+		for (unsigned i = 0; i < m; i++)
+			k += line.active[at + i];
+		at += m;
+	}
+	return k;
+}
+int main(int n, char **v)
+{
+	line.active = "some text";
+	line.length = 9;
+	return translate(n + 1) & 1;
+}
+`, "wide", []string{"gcc-11 -O2", "gcc-12 -O2"}, 2},
 		// "off" is loaded in front of a loop that may have no turn, and the function then returns.
 		{"a load in front of a loop", `
 static int off;

@@ -131,7 +131,7 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	}
 	at := c.texts.at(c.Unit, r)
 	if at == (Text{}) {
-		return holder, false
+		return c.unknownText(r, holder, last)
 	}
 	around := last >= 0 && c.Bodies[holder].Text == at && c.Bodies[holder].Has(last)
 	if !around && c.goesOn(last, r, at, edges) {
@@ -166,6 +166,37 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		return holder, false
 	}
 	return best, !c.Bodies[best].beginsAt(r.Addr)
+}
+
+// unknownText returns the body that a row belongs to at an edge, if it is in a file where no function is known to be declared: GCC says of a function that a header of the
+// system declares where that does, and not where it is defined. Such a row is of the statement's before, if the file is that of instructions of its body, which begins or ends there,
+// and of none of the body around that. So it would not be if the body around had included the file too.
+func (c *Code) unknownText(r *dw.Row, holder, last int32) (own int32, ended bool) {
+	if last < 0 || last == holder || !c.Bodies[holder].Has(last) {
+		return holder, false
+	}
+	b := &c.Bodies[last]
+	begins, ends := b.beginsAt(r.Addr) && !c.before(last, r), b.endsAt(r.Addr)
+	if !begins && !ends || c.writtenIn(holder, r.File) || !c.writtenIn(last, r.File) {
+		return holder, false
+	}
+	return last, !begins
+}
+
+// writtenIn reports whether an instruction of a body, and of none inside it, has a row of a file.
+func (c *Code) writtenIn(i int32, file uint32) bool {
+	rows, err := c.Unit.Rows()
+	if err != nil {
+		return false
+	}
+	for n, own := range c.Owner {
+		if own == i {
+			if r := dw.RowAt(rows, c.Graph.Insns[n].Addr); r != nil && r.File == file {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // calledFrom returns the body to which a row belongs at an address where several instances of its function begin, and nothing says in which order: that of the statement before,

@@ -13,7 +13,7 @@ import (
 
 // Runs returns the runs for a body's marks, less those at which no run begins.
 func (c *Rules) Runs(solver *flow.Solver, i int32, marks []flow.Mark) flow.Runs {
-	marks = c.withRemainders(i, c.withoutSpeculated(i, c.withoutPreparations(i, marks)))
+	marks = c.withAnticipated(i, c.withRemainders(i, c.withoutSpeculated(i, c.withoutPreparations(i, marks))))
 	runs := solver.Solve(marks, nil)
 	for range maxInvariants {
 		if len(runs.In) < 2 {

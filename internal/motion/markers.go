@@ -103,7 +103,7 @@ func (c *Rules) WithCopied(i int32, marks []flow.Mark) []flow.Mark {
 	out := marks
 	for block := range g.Blocks {
 		x := &g.Blocks[block]
-		if len(x.Succs) == 0 || !b.Has(c.Owner[x.First]) || !owned(int32(block)) {
+		if len(x.Succs) == 0 || !b.Has(c.Owner[x.First]) || !owned(int32(block)) || c.jumpedTo(int32(block)) {
 			continue
 		}
 		goesOn, outside := true, false

@@ -17,6 +17,18 @@ func (c *Rules) borrowed(n int32) bool {
 	return x != nil && y != nil && c.PlaceOf(x, n-1) == c.PlaceOf(y, n)
 }
 
+// jumpedTo reports whether the instructions of a block have no place but that of what stands before it and does not lead to it: GCC puts code that it makes itself, as what loads
+// registers again, behind other code.
+func (c *Rules) jumpedTo(block int32) bool {
+	b := &c.Graph.Blocks[block]
+	for at := b.First; at < b.Last; at++ {
+		if !c.borrowed(at) {
+			return false
+		}
+	}
+	return block > 0 && !c.Graph.FallsThrough(block-1)
+}
+
 // Guessed reports whether only a borrowed place says that a run of a body begins at a way in: that of the way itself, to which execution only jumps; or that of the caller's
 // instructions before it, to which the body itself jumps, as for another turn of its loop.
 func (c *Rules) Guessed(i int32, w *flow.Way) bool {

@@ -52,6 +52,8 @@
 //	                                                                    makes the constant
 //	remainder            tests for left turns of the caller's loop      a test at a place without a copy, before a       perhaps
 //	                                                                    run; the body's own first test
+//	anticipated          computed a part ahead of the caller's test     nothing acts, and the rest behind both sides     perhaps
+//	                     (GCC, -ftree-pre)                              needs it; a run of the result of another
 //	BehindTest           loads behind the body's test                   the only way there is a test of the body's;      perhaps
 //	                                                                    a run of another turn
 //	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
