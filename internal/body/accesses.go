@@ -434,15 +434,35 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 // beginning of the body itself, which has the place of the function's declaration, is none. A line table without views has all of an
 // address's rows in view 0 and the following ones, in order.
 func (u *Unit) Statements(rec int32, addr, view, views uint64) (n int, err error) {
-	return u.statements(rec, addr, addr+1, func(r *dw.Row) bool { return uint64(r.View) >= view && uint64(r.View)-view < views })
+	return u.statements(rec, addr, addr+1, func(r *dw.Row) bool { return uint64(r.View) >= view && uint64(r.View)-view < views }, nil)
 }
 
 // StatementsBetween returns how many statements of bodies of a record's function begin from one address to another.
 func (u *Unit) StatementsBetween(rec int32, from, to uint64) (n int, err error) {
-	return u.statements(rec, from, to, func(*dw.Row) bool { return true })
+	return u.statements(rec, from, to, func(*dw.Row) bool { return true }, nil)
 }
 
-func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) bool) (n int, err error) {
+// HasStatements reports whether some statements, of whatever body, begin at an address behind a view.
+func (u *Unit) HasStatements(addr, view uint64, some int) (bool, error) {
+	rows, err := u.Rows()
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
+	for ; i < len(rows) && rows[i].Addr == addr && some > 0; i++ {
+		if r := &rows[i]; r.Stmt && uint64(r.View) > view {
+			some--
+		}
+	}
+	return some == 0, err
+}
+
+// EachStatement calls f with the place, the address and the view of each statement of a record's function that begins from one address to another, in their order.
+func (u *Unit) EachStatement(rec int32, from, to uint64, f func(p Place, addr, view uint64)) error {
+	_, err := u.statements(rec, from, to, func(*dw.Row) bool { return true }, func(r *dw.Row) {
+		f(Place{File: r.File, Line: r.Line, Column: r.Column}, r.Addr, uint64(r.View))
+	})
+	return err
+}
+
+func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) bool, each func(r *dw.Row)) (n int, err error) {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
 		return 0, err
@@ -460,7 +480,9 @@ func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) boo
 	for ; i < len(rows) && rows[i].Addr < to; i++ {
 		r := &rows[i]
 		if r.Stmt && (r.Line != own.Line || r.Column != own.Column) && counts(r) && texts.at(u, r) == own {
-			n++
+			if n++; each != nil {
+				each(r)
+			}
 		}
 	}
 	return n, nil

@@ -126,6 +126,8 @@ type Evidence interface {
 	Elsewhere() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
+	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.
+	Over() (bool, error)
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
 	// had it last.
 	ChosenSince() (bool, error)

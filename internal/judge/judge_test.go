@@ -10,13 +10,13 @@ import (
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
 type known struct {
-	statements                                       int
-	begun, passedOn, midway, looped, overtaken, made bool
-	passedBefore, unplaced, ran, another, stepped    bool
-	joined, kept, alone, turned, elsewhere, hoisted  bool
-	chosen                                           bool
-	assigned                                         judge.Assignment
-	err                                              error
+	statements                                              int
+	begun, passedOn, midway, looped, overtaken, made        bool
+	passedBefore, unplaced, ran, another, stepped           bool
+	joined, kept, alone, turned, elsewhere, hoisted, across bool
+	chosen                                                  bool
+	assigned                                                judge.Assignment
+	err                                                     error
 }
 
 func (k known) Statements() (int, error)            { return k.statements, k.err }
@@ -38,6 +38,7 @@ func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
+func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
@@ -76,6 +77,7 @@ func TestRows(t *testing.T) {
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
+		{"views: over a statement", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{across: true}},
 		{"views", false, views, known{joined: true}},
 		{"hoisted", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{hoisted: true}},
 		{"views", false, computed(views), known{hoisted: true}},

@@ -63,3 +63,6 @@ func (Silent) ChosenSince() (bool, error) { return false, nil }
 
 // Joined is false.
 func (Silent) Joined() (bool, error) { return false, nil }
+
+// Over is false.
+func (Silent) Over() (bool, error) { return false, nil }
