@@ -235,6 +235,13 @@ func (e *evidence) Begun() (bool, error) {
 	return n > 0, err
 }
 
+func (e *evidence) Over() (bool, error) {
+	if e.v.Loc.Kind == loc.KindPieces {
+		return false, nil // the members of a structure have places of their own, which change one by one
+	}
+	return overStatement(e.s, e.x, e.c)
+}
+
 func (e *evidence) Assigned() (judge.Assignment, error) {
 	if e.x.U.Body.Views() {
 		return e.assignedWithViews()

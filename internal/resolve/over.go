@@ -9,16 +9,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Where no code is between two statements, no instruction makes what the first assigns: with views, GCC's list of the variable has another place from the
 // second on. A list of another body that has one place before and behind both is wrong about one of the two values.
 
-func (e *evidence) Over() (bool, error) {
-	s := e.s
-	// The members of a structure have places of their own, which change one by one.
-	if e.c.Hi <= s.At.Addr || s.At.View == math.MaxUint64 || e.v.Loc.Kind == loc.KindPieces {
+// overStatement reports whether a note also holds behind a statement of the body at the probe's address that, as other bodies of the function show, assigns the parameter.
+func overStatement(s *entries.Spot, x *entries.Var, c *entries.Chosen) (bool, error) {
+	if c.Hi <= s.At.Addr || s.At.View == math.MaxUint64 {
 		return false, nil
 	}
 	if several, err := s.U.Body.HasStatements(s.At.Addr, s.At.View, 2); !several || err != nil {
@@ -39,7 +37,7 @@ func (e *evidence) Over() (bool, error) {
 	if len(made) == 0 || err != nil {
 		return false, err
 	}
-	root, err := e.x.Ultimate(nil)
+	root, err := x.Ultimate(nil)
 	for _, a := range made[root] {
 		for k := range here[1:] {
 			if (assignment{here[k], here[k+1]}) == a {
