@@ -154,7 +154,7 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		return b, false
 	}
 	if best >= 0 && !c.before(best, r) {
-		return c.latest(best, r, edges), false
+		return c.latest(best, last, r, edges, dw.IsCPlusPlus(c.Unit.Lang)), false
 	}
 	best = -1
 	for _, b := range edges {
@@ -237,12 +237,12 @@ func (c *Code) calledFrom(last int32, r *dw.Row, at Text, edges []int32) int32 {
 
 // latest returns the instance of a body's function to which a row at one of the body's instructions belongs: that which
 // begins last at the address, if one does, by a view that is not after the row. GCC moves instructions of one instance behind the place where
-// the next begins.
-func (c *Code) latest(own int32, r *dw.Row, edges []int32) int32 {
+// the next begins. So it is with two instances of a template, which are in one text, if the row is the one where the second begins, called by the statement before.
+func (c *Code) latest(own, last int32, r *dw.Row, edges []int32, templates bool) int32 {
 	for _, b := range edges {
 		x, best := &c.Bodies[b], &c.Bodies[own]
 		// SYSCALL_DEFINE declares several functions at one place.
-		same := x.Text == best.Text && c.Unit.Recs[x.Rec].Root == c.Unit.Recs[best.Rec].Root
+		same := x.Text == best.Text && (c.Unit.Recs[x.Rec].Root == c.Unit.Recs[best.Rec].Root || templates && x.View == uint64(r.View) && x.Parent == last)
 		if same && x.Live && x.Start == r.Addr && x.Viewed && !c.before(b, r) && (best.Start != r.Addr || x.View > best.View) {
 			own = b
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // TestCalledFrom: two calls of a function are inlined, with what it calls itself, and the debug information says that all four bodies begin at one address.
@@ -53,5 +54,35 @@ func TestMarkedInPieces(t *testing.T) {
 	}
 	if c.addRows([]dw.Row{{Addr: 0x300, File: 1, Line: 60, Stmt: true}, {Addr: 0x304, File: 1, Line: 61}}, 0x310); !c.marked {
 		t.Error("a row that begins no statement is of another one than the row before")
+	}
+}
+
+// TestLatest: an instruction of one instance of a function is where another one begins.
+func TestLatest(t *testing.T) {
+	const here, before = 0x40, 0x30
+	text := Text{Line: 32}
+	for _, tt := range []struct {
+		name       string
+		templates  bool
+		root       int32 // of the second instance
+		view, last int32 // of the row, and the body of the statement before
+		want       int32
+	}{
+		{"the same function", false, 10, 2, 2, 3},
+		{"the same function, a later row", false, 10, 4, 3, 3},
+		{"the same function, an earlier row", false, 10, 1, 2, 1},
+		{"another instance of a template", true, 11, 2, 2, 3},
+		{"another instance of a template, a later row", true, 11, 4, 1, 1},
+		{"another instance of a template, not called from there", true, 11, 2, 0, 1},
+		{"what one macro declares", false, 11, 2, 2, 1},
+	} {
+		u := &Unit{Unit: &index.Unit{Recs: []index.Rec{{Root: 1}, {Root: 10}, {Root: 2}, {Root: tt.root}}}}
+		c := &Code{Unit: u, Bodies: []Body{
+			{Rec: 0, Parent: -1, End: 4}, {Rec: 1, First: 1, End: 2, Text: text, Start: before, Live: true, Viewed: true},
+			{Rec: 2, First: 2, End: 4, Start: here, Live: true, Viewed: true}, {Rec: 3, First: 3, End: 4, Parent: 2, Text: text, Start: here, View: 2, Live: true, Viewed: true},
+		}}
+		if got := c.latest(1, tt.last, &dw.Row{Addr: here, View: uint32(tt.view)}, []int32{1, 2, 3}, tt.templates); got != tt.want {
+			t.Errorf("%s: %d, not %d", tt.name, got, tt.want)
+		}
 	}
 }

@@ -10,19 +10,24 @@ import (
 
 // borrowed reports whether an instruction may have no place but that of the one before it in the code.
 func (c *Rules) borrowed(n int32) bool {
-	if n == 0 || !c.Unit.GNU() {
+	return c.Unit.GNU() && c.placedAsBefore(n)
+}
+
+// placedAsBefore reports whether an instruction has the place of the one before it in the code.
+func (c *Rules) placedAsBefore(n int32) bool {
+	if n == 0 {
 		return false
 	}
 	x, y := c.RowAt(n-1), c.RowAt(n)
 	return x != nil && y != nil && c.PlaceOf(x, n-1) == c.PlaceOf(y, n)
 }
 
-// jumpedTo reports whether the instructions of a block have no place but that of what stands before it and does not lead to it: GCC puts code that it makes itself, as what loads
+// jumpedTo reports whether the instructions of a block of GCC's code have no place but that of what stands before it and does not lead to it: GCC puts code that it makes itself, as what loads
 // registers again, behind other code.
 func (c *Rules) jumpedTo(block int32) bool {
 	b := &c.Graph.Blocks[block]
 	for at := b.First; at < b.Last; at++ {
-		if !c.borrowed(at) {
+		if !c.placedAsBefore(at) {
 			return false
 		}
 	}
