@@ -195,7 +195,7 @@ var Rows = []Row{
 		// GCC moves "i += start" out of the caller's loop, which then counts the sum, and notes that alone: as what is passed, and as what the statement makes of it.
 		Name: "views: over a statement", Because: "the note holds before and behind a statement that, in another body of the function, assigns the parameter, with no code in between", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Views || c.Note != Before { // one that begins at the probe is of what is passed
+			if !c.Views || c.Note != Before || c.Place == Fixed { // one that begins at the probe is of what is passed; and a number does not count anything
 				return false, nil
 			}
 			return e.Over()
