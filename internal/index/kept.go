@@ -111,7 +111,7 @@ func (x *Index) KeptPath() string {
 }
 
 // maxKept returns how many bytes an index of the image can have: Debian's kernel has 174 MB of
-// .debug_info, and an index of 15 MB.
+// .debug_info, and an index of 17 MB.
 func (x *Index) maxKept() int64 {
 	const small = 1 << 20
 	return small + x.O.Size + int64(len(x.Data.Info))
