@@ -16,32 +16,25 @@ import (
 // class perhaps, which is of another class; or whether a function has the code of several virtual ones.
 func Foreign(u *entries.Unit, rec int32) (bool, error) {
 	r := &u.Recs[rec]
-	if !dw.IsCPlusPlus(u.Lang) || u.Img.File.IsRelocatable() {
+	inlined := r.Flags&index.Inlined != 0
+	if !dw.IsCPlusPlus(u.Lang) || inlined && !u.Body.GNU() || !inlined && u.Img.File.IsRelocatable() {
 		return false, nil
 	}
 	e, err := u.Entry(u.Off + uint64(r.Off))
 	if err != nil {
 		return false, err
 	}
-	if r.Flags&index.Inlined == 0 {
+	if !inlined {
 		return sharesVirtual(u, e)
-	}
-	if !u.Body.GNU() {
-		return false, nil
 	}
 	own, err := objectOf(u, e)
 	if err != nil || own == nil {
 		return false, err
 	}
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return false, err
-	}
-	start, live, err := u.Start(&pcs)
+	at, live, err := begins(u, e)
 	if err != nil || !live {
 		return false, err
 	}
-	at := entries.Place{Addr: start, View: pcs.EntryView}
 	where, err := own.at(u, at)
 	for around := r.Parent; around >= 0 && err == nil && where != nil; around = u.Recs[around].Parent {
 		if e, err = u.Entry(u.Off + uint64(u.Recs[around].Off)); err != nil {
@@ -63,6 +56,16 @@ func Foreign(u *entries.Unit, rec int32) (bool, error) {
 		}
 	}
 	return false, err
+}
+
+// begins returns where the debug information says that a body begins. live is false if that is nowhere in the image.
+func begins(u *entries.Unit, e dw.Entry) (at entries.Place, live bool, err error) {
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return at, false, err
+	}
+	start, live, err := u.Start(&pcs)
+	return entries.Place{Addr: start, View: pcs.EntryView}, live, err
 }
 
 // unrelated reports whether two classes are of one unit, and no object of one can begin with one of the other.

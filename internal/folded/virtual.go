@@ -1,8 +1,6 @@
 package folded
 
 import (
-	"slices"
-
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -26,11 +24,16 @@ func virtual(img *entries.Image) (map[uint64]bool, error) {
 		return nil, err
 	}
 	x := virtuals{img: img, shared: make(map[uint64]bool), places: make(map[uint64]uint64)}
+	var moved map[uint64]uint64
 	if len(tables) > 0 {
-		moved := relocated(img.File, tables)
+		lo, hi := ^uint64(0), uint64(0)
 		for _, t := range tables {
-			x.read(t, moved)
+			lo, hi = min(lo, t.Addr), max(hi, t.Addr+t.Size)
 		}
+		moved, _ = img.File.Moved(lo, hi) // a debug file has no contents of that section, nor of the tables
+	}
+	for _, t := range tables {
+		x.read(t, moved)
 	}
 	img.Derived.Store(key{}, x.shared)
 	return x.shared, nil
@@ -83,42 +86,12 @@ func (x *virtuals) read(t image.Symbol, moved map[uint64]uint64) {
 	}
 }
 
-// relocated returns what the dynamic linker writes into some tables, by address: the addends of relocations without a symbol.
-func relocated(f *image.File, tables []image.Symbol) map[uint64]uint64 {
-	i := slices.IndexFunc(f.Sections(), func(s image.Section) bool { return s.Name == ".rela.dyn" })
-	if i < 0 || f.Arch().WordSize != 8 {
-		return nil // they are in place
-	}
-	s := &f.Sections()[i]
-	d, err := f.Bytes(s.Addr, s.Size)
-	if err != nil {
-		return nil
-	}
-	lo, hi := ^uint64(0), uint64(0)
-	for _, t := range tables {
-		lo, hi = min(lo, t.Addr), max(hi, t.Addr+t.Size)
-	}
-	out := make(map[uint64]uint64)
-	const relaSize = 24
-	for r := (bin.Reader{D: d, BigEndian: f.BigEndian()}); len(r.D)-r.P >= relaSize; {
-		at, info, addend := r.U64(), r.U64(), r.U64()
-		if at >= lo && at < hi && info>>32 == 0 {
-			out[at] = addend
-		}
-	}
-	return out
-}
-
 // sharesVirtual reports whether a function that is not inlined has the code of several virtual functions.
 func sharesVirtual(u *entries.Unit, e dw.Entry) (bool, error) {
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return false, err
-	}
-	start, live, err := u.Start(&pcs)
+	at, live, err := begins(u, e)
 	if err != nil || !live {
 		return false, err
 	}
 	shared, err := virtual(u.Img)
-	return shared[start], err
+	return shared[at.Addr], err
 }

@@ -107,7 +107,7 @@ func (m *Marks) Addresses(l *Form) ([]uint64, error) {
 		t.each(func(e entry) { out = append(out, e.near(0)) })
 		return out, nil
 	}
-	moved, err := m.moved(t.addr, t.addr+uint64(len(t.d)))
+	moved, err := m.f.Moved(t.addr, t.addr+uint64(len(t.d)))
 	if err != nil {
 		return nil, err
 	}
@@ -120,33 +120,6 @@ func (m *Marks) Addresses(l *Form) ([]uint64, error) {
 	})
 	return out, nil
 }
-
-// moved returns the addresses that an image which relocates itself writes between lo and hi.
-// On arm64 they are not in the file: they are the addends of RELATIVE relocations in
-// .rela.dyn, which name no symbol.
-func (m *Marks) moved(lo, hi uint64) (map[uint64]uint64, error) {
-	sections := m.f.Sections()
-	i := slices.IndexFunc(sections, func(s image.Section) bool { return s.Name == ".rela.dyn" })
-	if i < 0 {
-		return nil, nil
-	}
-	d, err := m.f.Bytes(sections[i].Addr, sections[i].Size)
-	if err != nil {
-		return nil, fmt.Errorf(".rela.dyn: %w", err)
-	}
-	order := m.order()
-	out := make(map[uint64]uint64)
-	for ; len(d) >= relaSize; d = d[relaSize:] {
-		at, info := order.Uint64(d), order.Uint64(d[8:])
-		if at >= lo && at < hi && info>>32 == 0 {
-			out[at] = order.Uint64(d[16:])
-		}
-	}
-	return out, nil
-}
-
-// relaSize is the bytes of an Elf64_Rela: offset, info, addend.
-const relaSize = 24
 
 // list is a table's bytes.
 type list struct {
