@@ -442,18 +442,6 @@ func (u *Unit) StatementsBetween(rec int32, from, to uint64) (n int, err error) 
 	return u.statements(rec, from, to, func(*dw.Row) bool { return true }, nil)
 }
 
-// HasStatements reports whether some statements, of whatever body, begin at an address behind a view.
-func (u *Unit) HasStatements(addr, view uint64, some int) (bool, error) {
-	rows, err := u.Rows()
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
-	for ; i < len(rows) && rows[i].Addr == addr && some > 0; i++ {
-		if r := &rows[i]; r.Stmt && uint64(r.View) > view {
-			some--
-		}
-	}
-	return some == 0, err
-}
-
 // EachStatement calls f with the place, the address and the view of each statement of a record's function that begins from one address to another, in their order.
 func (u *Unit) EachStatement(rec int32, from, to uint64, f func(p Place, addr, view uint64)) error {
 	_, err := u.statements(rec, from, to, func(*dw.Row) bool { return true }, func(r *dw.Row) {

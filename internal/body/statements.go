@@ -169,8 +169,8 @@ func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 }
 
 // unknownText returns the body that a row belongs to at an edge, if it is in a file where no function is known to be declared: GCC says of a function that a header of the
-// system declares where that does, and not where it is defined. Such a row is of the statement's before, if the file is that of instructions of its body, which begins or ends there,
-// and of none of the body around that. So it would not be if the body around had included the file too.
+// system declares where that does, and not where it is defined. Such a row is of the body of the statement before, if that begins or ends there and has instructions
+// with rows of the file, and the body around it has none. A body around it that includes the file too would have some.
 func (c *Code) unknownText(r *dw.Row, holder, last int32) (own int32, ended bool) {
 	if last < 0 || last == holder || !c.Bodies[holder].Has(last) {
 		return holder, false

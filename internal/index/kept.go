@@ -66,7 +66,7 @@ var KeptKind = sealed.Kind{
 // Parts of a kept scan.
 const (
 	keptUnits   = iota // keptUnitSize each
-	keptRecs           // of each unit: see AppendRecs; where numbers of 8 bytes can be read in place, as in the part before
+	keptRecs           // of each unit: see AppendRecs; behind a part of whole 8 bytes, so that they can be used in place
 	keptNames          // keptNameSize each: NameRef and offset in lists
 	keptLists          // units of each name: a count, then differences, in ULEB128
 	keptSyms           // as package image writes them

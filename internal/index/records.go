@@ -25,9 +25,8 @@ func AppendRecs(b []byte, recs []Rec) []byte {
 // inPlace reports whether packed records are in memory as records are. A question about a function in a thousand units needs
 // all records of these, which would take a third of its memory as copies.
 func inPlace(d []byte) bool {
-	const one = 1
-	order := uint16(one)
-	return len(d) > 0 && *(*byte)(unsafe.Pointer(&order)) == one && uintptr(unsafe.Pointer(&d[0]))%unsafe.Alignof(Rec{}) == 0
+	littleEndian := binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+	return littleEndian && len(d) > 0 && uintptr(unsafe.Pointer(&d[0]))%unsafe.Alignof(Rec{}) == 0
 }
 
 // DecodeRecs returns a unit's records, which may be in the memory of d. ok is false if AppendRecs did not write them.

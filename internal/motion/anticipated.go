@@ -24,7 +24,7 @@ func (c *Rules) withAnticipated(i int32, marks []flow.Mark) []flow.Mark {
 
 // anticipated reports whether a piece of a body that begins at an instruction does nothing that can be seen, a branch of the caller's ends its block, and both sides of that
 // lead to one place where a run begins, with nothing of the body in between: there an instruction of the body needs what the piece has computed, and
-// is none of the piece's again. So can be a run that goes on with the result of another one.
+// is none of the piece's again. A run that goes on with the result of another one looks the same.
 func (c *Rules) anticipated(i, first int32, marks []flow.Mark) bool {
 	g, own := c.Graph, func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }
 	n := g.Block(first)

@@ -22,8 +22,8 @@ func (c *Rules) placedAsBefore(n int32) bool {
 	return x != nil && y != nil && c.PlaceOf(x, n-1) == c.PlaceOf(y, n)
 }
 
-// jumpedTo reports whether the instructions of a block of GCC's code have no place but that of what stands before it and does not lead to it: GCC puts code that it makes itself, as what loads
-// registers again, behind other code.
+// jumpedTo reports whether the instructions of a block of GCC's code have no place but that of what stands before it and does not lead to it: GCC puts code of its
+// own, such as what loads registers again, behind other code.
 func (c *Rules) jumpedTo(block int32) bool {
 	b := &c.Graph.Blocks[block]
 	for at := b.First; at < b.Last; at++ {

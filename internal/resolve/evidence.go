@@ -617,14 +617,14 @@ func (e *evidence) Elsewhere() (bool, error) {
 }
 
 func (e *evidence) Midway() (bool, error) {
+	if e.s.Entered != 0 {
+		return e.s.Entered == entries.Midway, nil
+	}
 	// Where GCC noted that a body begins, with a view, it begins with its first statement.
 	if e.s.PCs.Entry.Form != 0 && e.s.U.Body.GNU() && e.s.U.Body.Views() {
 		if start, ok, err := e.s.U.Start(&e.s.PCs); err != nil || ok && start == e.s.At.Addr {
 			return false, err
 		}
-	}
-	if e.s.Entered != 0 {
-		return e.s.Entered == entries.Midway, nil
 	}
 	if !e.ev.midwayRead {
 		first, known, err := e.s.U.Body.BeginsAt(e.s.Rec, e.s.At.Addr)

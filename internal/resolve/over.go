@@ -29,9 +29,6 @@ func overStatement(s *entries.Spot, x *entries.Var, c *entries.Chosen) (bool, er
 	if !some[root] || err != nil {
 		return false, err
 	}
-	if several, err := u.Body.HasStatements(s.At.Addr, s.At.View, 2); !several || err != nil {
-		return false, err
-	}
 	var few [8]body.Place
 	here := few[:0]
 	err = u.Body.EachStatement(s.Rec, s.At.Addr, s.At.Addr+1, func(p body.Place, _, view uint64) {

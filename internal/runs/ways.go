@@ -72,9 +72,14 @@ type Ways struct {
 func (c *Code) Ways(rec int32) (Ways, error) {
 	w, err := c.ways(rec)
 	i, ok := c.BodyOf(rec)
+	if err != nil || !ok {
+		return w, err
+	}
+	b := &c.Bodies[i]
+	entersFirst := b.EntersFirst(c.Unit)
 	for k := range w.In {
 		in := &w.In[k]
-		if ok && c.Bodies[i].EntersFirst(c.Unit) && in.Addr == c.Bodies[i].Start {
+		if entersFirst && in.Addr == b.Start {
 			continue
 		}
 		first, known, err := c.Unit.BeginsAt(rec, in.Addr)
@@ -83,7 +88,7 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 		}
 		in.Midway = known && !first
 	}
-	return w, err
+	return w, nil
 }
 
 func (c *Code) ways(rec int32) (Ways, error) {
