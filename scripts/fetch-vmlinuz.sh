@@ -32,24 +32,32 @@ need apt-get dpkg-deb tar
 work=$(mktemp -d "$cache/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# fetch PACKAGE unpacks what of the kernel is in a package. A release is built several times, and the
-# archive keeps only the newest build. If the vmlinux is from an older one, the build IDs differ, and
-# the tests report it.
+gone() {
+	say "there is no $1 any more: delete $vmlinux and try again"
+	exit 1
+}
+
+# fetch PACKAGE unpacks what of the kernel is in a package, and fails if the archive has none. A release
+# is built several times, and the archive keeps only the newest build. If the vmlinux is from an older
+# one, the build IDs differ, and the tests report it.
 fetch() {
 	mkdir "$work/$1"
-	(cd "$work/$1" && download "$1") || {
-		say "there is no $1 any more: delete $vmlinux and try again"
-		exit 1
-	}
+	(cd "$work/$1" && download "$1") || return 1
 	dpkg-deb --fsys-tarfile "$work/$1"/*.deb |
 		tar -x -C "$work" --wildcards './boot/vmlinu*' '*/modules/*/vmlinu?' '*/kernel/drivers/net/tun.ko*' \
 			'*/kernel/arch/x86/crypto/*.ko' '*/kernel/crypto/*.ko' '*/kernel/lib/*.ko' '*/kernel/drivers/md/*.ko' '*/kernel/drivers/block/brd.ko' 2>/dev/null ||
 		true # what is missing is reported below
 }
-fetch "linux-image-$release"
+# Debian signs a kernel after it is built: for some days, the archive may have a release's debug image and
+# its unsigned kernel only. These are the same kernel, and a virtual machine boots either.
+image=linux-image-$release
+fetch "$image" || {
+	image+=-unsigned
+	fetch "$image"
+} || gone "linux-image-$release"
 # In forky, this package has no files: those on which it depends have the kernel and its modules.
-for package in $(dpkg-deb -f "$work/linux-image-$release"/*.deb Depends | tr ',' '\n' | awk '$1 ~ /^linux-(binary|modules)-/ { print $1 }'); do
-	fetch "$package"
+for package in $(dpkg-deb -f "$work/$image"/*.deb Depends | tr ',' '\n' | awk '$1 ~ /^linux-(binary|modules)-/ { print $1 }'); do
+	fetch "$package" || gone "$package"
 done
 found=$(find "$work" -name 'tun.ko*')
 case $found in
@@ -67,7 +75,7 @@ fi
 mv "${found%.zst}" "$module"
 boots=$(find "$work" -type f '(' -name "vmlinu[xz]-$release" -o -path "*/modules/$release/vmlinu[xz]" ')') # some boot an uncompressed file
 [[ -n $boots ]] || {
-	say "there is no kernel in linux-image-$release"
+	say "there is no kernel in $image"
 	exit 1
 }
 mv "$boots" "$kernel"
