@@ -108,3 +108,35 @@ func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) body.
 	}
 	return p
 }
+
+// goesOnIn reports whether a run that has begun in other bodies goes on in a body, at the first instruction of a block, where runs of another one begin that has lost what it
+// begins with. Each path there comes from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
+// but what was merged: a body that has it itself has been there already, and what follows is another run.
+func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
+	g := c.Graph
+	if c.Past(g.Blocks[block].First) != at || g.Paths(block) == 0 {
+		return false
+	}
+	place := c.placeIn(kin, i, c.RowAt(at), at)
+	return g.OnlyBehind(block, func(last int32) bool {
+		from := i
+		if !c.Bodies[i].Has(c.Owner[last]) {
+			from = c.member(kin, c.Owner[last])
+		}
+		return from >= 0 && from != in && c.shares(from, in) && !c.hasPlace(kin, i, from, place)
+	})
+}
+
+// hasPlace reports whether an instruction of a body, i or one of its kin, is at a place.
+func (c *Code) hasPlace(kin map[int32]kinship, i, of int32, place body.Place) bool {
+	b := &c.Bodies[of]
+	for n, own := range c.Owner {
+		if own < of || own >= b.End {
+			continue
+		}
+		if r := c.RowAt(int32(n)); r != nil && c.placeIn(kin, i, r, int32(n)) == place {
+			return true
+		}
+	}
+	return false
+}

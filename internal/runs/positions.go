@@ -67,7 +67,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 					continue // it is of the way to there that is another turn of the body's own loop
 				}
 				if m := c.member(kin, own); m >= 0 {
-					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] {
+					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] && !c.goesOnIn(kin, i, m, int32(n), at) {
 						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit})
 						piece, within, pending = false, false, -1
 					}
@@ -94,7 +94,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 			if r != nil {
 				pos = c.placeIn(kin, i, r, at)
 			}
-			begins := starts[pos]
+			begins := starts[pos] && (kin == nil || piece || !c.goesOnIn(kin, i, i, int32(n), at))
 			row := r != nil && r.Addr == in.Addr
 			switch {
 			case !piece:
