@@ -42,6 +42,9 @@ func (p *patches) read(img *Image) error {
 			p.stops[addr] = check
 		}
 	}
+	for addr, name := range img.Stubs(noreturn.Imported) {
+		p.stops[addr] = noreturn.Functions[name]
+	}
 	p.tables = sync.OnceValues(marks.Tables)
 	return nil
 }
