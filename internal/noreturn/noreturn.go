@@ -14,23 +14,20 @@ var Functions = map[string]bool{
 	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
 }
 
-// library are functions of C libraries that are declared so (ISO C 7.13 and 7.22.4, POSIX, glibc's assert.h, err.h and setjmp.h).
-var library = map[string]bool{
-	"abort": true, "exit": true, "_exit": true, "_Exit": true, "quick_exit": true, "pthread_exit": true, "thrd_exit": true,
-	"longjmp": true, "_longjmp": true, "siglongjmp": true, "__longjmp_chk": true,
-	"__assert_fail": true, "__assert_perror_fail": true, "__assert": true,
-	"err": true, "errx": true, "verr": true, "verrx": true,
-	"_ZSt9terminatev": true, "_ZSt10unexpectedv": true, // std::terminate and std::unexpected
-}
-
-// Imported reports whether a function of another file does not return: one that compilers call by themselves, or one of C's libraries. LLVM need not say at a call of one
+// Imported reports whether a function of another file does not return: one that compilers call by themselves, or one that C's libraries declare so. LLVM need not say at a call of one
 // which function that is: of __assert_fail and of other names with underscores it does not. libstdc++ has those that throw (functexcept.h).
 func Imported(name string) bool {
 	if own, is := strings.CutPrefix(name, "_ZSt"); is && strings.HasPrefix(strings.TrimLeft(own, "0123456789"), "__throw_") {
 		return true
 	}
+	switch name {
+	// ISO C 7.13 and 7.22.4, POSIX; glibc's assert.h, err.h and setjmp.h; std::terminate and std::unexpected.
+	case "abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk",
+		"__assert_fail", "__assert_perror_fail", "__assert", "err", "errx", "verr", "verrx", "_ZSt9terminatev", "_ZSt10unexpectedv":
+		return true
+	}
 	_, is := Functions[name]
-	return is || library[name]
+	return is
 }
 
 // Go reports whether a function of Go's runtime does not return: the failures of checks that
