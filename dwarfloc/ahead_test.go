@@ -23,6 +23,12 @@ func inlinedImage(t *testing.T, producer, code string, rows []placed, in ...uint
 // imageBy is inlinedImage. All of an instance can be one of leaf that is inlined into it.
 func imageBy(t *testing.T, producer, code string, rows []placed, in []uint64, kids ...*dwarftest.DIE) *Image {
 	t.Helper()
+	return imageBeside(t, producer, code, rows, in, nil, kids...)
+}
+
+// imageBeside is imageBy with further instances in the function itself.
+func imageBeside(t *testing.T, producer, code string, rows []placed, in []uint64, beside []*dwarftest.DIE, kids ...*dwarftest.DIE) *Image {
+	t.Helper()
 	const base = uint64(dwarftest.TextAddr)
 	text := dwarftest.Text()
 	size := copy(text.Data, dwarftest.Hex(t, code))
@@ -36,7 +42,7 @@ func imageBy(t *testing.T, producer, code string, rows []placed, in []uint64, ki
 	outer := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
 		at(dw.AttrName, dw.FormString, "outer"), at(dw.AttrDeclFile, dw.FormData1, 1), at(dw.AttrDeclLine, dw.FormData1, 19),
 		at(dw.AttrLowpc, dw.FormAddr, base), at(dw.AttrHighpc, dw.FormData1, size),
-	}, Kids: []*dwarftest.DIE{instance}}
+	}, Kids: append([]*dwarftest.DIE{instance}, beside...)}
 	root := dwarftest.Root(abstract, outer)
 	root.Kids = append(root.Kids, abstractsOf(kids)...)
 	root.Attrs = append(root.Attrs, at(dw.AttrProducer, dw.FormString, producer), at(dw.AttrStmtList, dw.FormSecOffset, 0))

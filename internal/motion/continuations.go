@@ -49,7 +49,8 @@ func (c *Rules) continues(i, first int32, in []flow.Way) bool {
 				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.Graph.Later(w.Insn, in, true)
 			})
 	}
-	return (c.usesOwn(first) || c.resumes(i, first)) && c.Graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.Graph.Later(first, in, false)
+	return (c.usesOwn(first) || c.resumes(i, first)) && c.Graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.Graph.Later(first, in, false) ||
+		c.branchesFor(i, first)
 }
 
 // comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the
@@ -81,6 +82,19 @@ func (c *Rules) comparesFor(i, first int32) bool {
 		}
 	}
 	return true
+}
+
+// branchesFor reports whether all that is left of a piece of a body that begins at an instruction is a branch which depends on a comparison in front of it, of another instance of
+// the function at the same place of the source: LLVM merges the ends of both, and the branch keeps the position of one. A run would compare itself.
+func (c *Rules) branchesFor(i, first int32) bool {
+	before := first - 1
+	if c.Unit.GNU() || c.Graph.Insns[first].Kind != flow.Branch || first == c.Graph.Blocks[c.Graph.Block(first)].First || c.Bodies[i].Has(c.Owner[before]) {
+		return false
+	}
+	x, y := c.RowAt(before), c.RowAt(first)
+	w, ok := c.Arch.Writes(c.Graph.Bytes(before))
+	return ok && w == (insn.Writes{}) && x != nil && y != nil && y.Line != 0 && x.File == y.File && x.Line == y.Line && x.Column == y.Column &&
+		c.FunctionOf(c.Owner[before]) == c.FunctionOf(c.Owner[first])
 }
 
 // states reports whether a piece of a body that begins at an instruction has the beginning of a statement. In code of Go's compiler another one only loads again what
