@@ -268,18 +268,20 @@ short left(short a, int n)
 }
 int main(int argc, char **argv) { return left(argc, argc); }
 `
-	found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O2"), "right")
-	some := false
-	for i, s := range found {
-		if s.Symbol != "left" || ways[i].Within {
-			continue
+	for _, option := range []string{"-gvariable-location-views", "-gno-variable-location-views"} {
+		found, ways := waysOf(t, compile(t, "gcc-12", source, "-g", "-O2", option), "right")
+		some := false
+		for i, s := range found {
+			if s.Symbol != "left" || ways[i].Within {
+				continue
+			}
+			if some = true; len(ways[i].In) != 1 || !ways[i].In[0].Again {
+				t.Errorf("%s: %v: %+v", option, s, ways[i])
+			}
 		}
-		if some = true; len(ways[i].In) != 1 || !ways[i].In[0].Again {
-			t.Errorf("%v: %+v", s, ways[i])
+		if !some {
+			t.Errorf("%s: right is not inlined in left: %v", option, found)
 		}
-	}
-	if !some {
-		t.Errorf("right is not inlined in left: %v", found)
 	}
 }
 

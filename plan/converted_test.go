@@ -36,7 +36,7 @@ int main(int n, char **args)
 	return at[2];
 }
 `
-	for _, options := range []string{"-O2", "-O3"} {
+	for _, options := range []string{"-O2", "-O3", "-O2 -gno-variable-location-views"} {
 		p := plantest.New(t, built(t, "gcc-12", options, map[string]string{"a.c": source}), "turned", plan.Options{})
 		seen := make(map[string]bool)
 		for i := range p.Sites {

@@ -16,7 +16,7 @@ import (
 // markers the choice may also be one behind a run.
 func (c *Rules) Converted(i int32, w *flow.Way) bool {
 	b := &c.Bodies[i]
-	if c.Unit.Whole() && !c.Unit.Views() || !c.unmarked(i) && !c.unmarkedPart(i) {
+	if !c.unmarked(i) && !c.unmarkedPart(i) {
 		return false
 	}
 	var computed insn.Registers
