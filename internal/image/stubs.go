@@ -12,111 +12,85 @@ import (
 // which jumps to where a slot says, and the loader writes there where the function is (System V ABI, AMD64 Architecture Processor Supplement, 5.2; PLT of AArch64: the same
 // with adrp and ldr). No symbol names a stub. It knows those of x86-64 and of little-endian AArch64.
 func (f *File) Stubs(wanted func(name string) bool) map[uint64]string {
-	var slotType, dataType uint64
-	switch f.own.file.Machine {
-	case elf.EM_X86_64:
-		slotType, dataType = uint64(elf.R_X86_64_JMP_SLOT), uint64(elf.R_X86_64_GLOB_DAT)
-	case elf.EM_AARCH64:
-		slotType, dataType = uint64(elf.R_AARCH64_JUMP_SLOT), uint64(elf.R_AARCH64_GLOB_DAT)
-	default:
+	stub, slotType, dataType := stubOfX86, uint64(elf.R_X86_64_JMP_SLOT), uint64(elf.R_X86_64_GLOB_DAT)
+	switch machine := f.own.file.Machine; {
+	case f.BigEndian() || f.Arch().WordSize != 8:
+		return nil
+	case machine == elf.EM_AARCH64:
+		stub, slotType, dataType = stubOfARM, uint64(elf.R_AARCH64_JUMP_SLOT), uint64(elf.R_AARCH64_GLOB_DAT)
+	case machine != elf.EM_X86_64:
 		return nil
 	}
-	if f.BigEndian() || !f.own.form().wide || f.IsRelocatable() {
-		return nil
-	}
-	var out map[uint64]string
+	out := make(map[uint64]string)
 	_ = f.Guard(func() error {
-		names := make(map[uint64]string) // of wanted functions, by their numbers in the table of symbols
-		for _, t := range symbolsOf(f.own, elf.SHT_DYNSYM) {
-			n := uint64(0)
-			t.form().eachSym(t.d, func(s *elfSym) {
-				if text, ok := bin.CStringAt(t.strs, uint64(s.name)); ok && s.section == elf.SHN_UNDEF && wanted(string(text)) {
-					names[n] = string(text)
-				}
-				n++
-			})
-		}
-		if len(names) == 0 {
+		tables := symbolsOf(f.own, elf.SHT_DYNSYM)
+		if len(tables) == 0 {
 			return nil
 		}
+		t := &tables[0]
+		form, size := t.form(), uint64(t.form().symSize())
 		slots := make(map[uint64]string)
 		for i := range f.sections {
 			s := &f.sections[i]
-			if s.Name != ".rela.plt" && s.Name != ".rela.dyn" {
+			relocations := s.Name == ".rela.plt" || s.Name == ".rela.dyn" // they come before code
+			if !relocations && (!s.Exec || !strings.HasPrefix(s.Name, ".plt")) {
 				continue
 			}
 			d, err := f.peek(s.Addr, s.Size)
 			if err != nil {
 				return err
+			}
+			if !relocations {
+				for i := 0; i+8 <= len(d); i++ {
+					slot, before := stub(d, i, s.Addr+uint64(i))
+					if name, ok := slots[slot]; ok {
+						out[s.Addr+uint64(i-before)] = name
+					}
+				}
+				continue
 			}
 			for r := (bin.Reader{D: d}); len(r.D)-r.P >= relaSize; {
 				at, info := r.U64(), r.U64()
 				r.Skip(8)
-				if t := info & 0xffffffff; t == slotType || t == dataType {
-					if name, ok := names[info>>32]; ok {
-						slots[at] = name
-					}
+				n, typ := info>>32, info&0xffffffff
+				if typ != slotType && typ != dataType || n >= uint64(len(t.d))/size {
+					continue
+				}
+				symbol := form.sym(t.d[n*size:])
+				if name, ok := bin.CStringAt(t.strs, uint64(symbol.name)); ok && symbol.section == elf.SHN_UNDEF && wanted(string(name)) {
+					slots[at] = string(name)
 				}
 			}
-		}
-		out = make(map[uint64]string)
-		for i := range f.sections {
-			s := &f.sections[i]
-			if !s.Exec || !strings.HasPrefix(s.Name, ".plt") {
-				continue
-			}
-			d, err := f.peek(s.Addr, s.Size)
-			if err != nil {
-				return err
-			}
-			each := stubsOfX86
-			if f.own.file.Machine == elf.EM_AARCH64 {
-				each = stubsOfARM
-			}
-			each(d, s.Addr, func(begin, slot uint64) {
-				if name, ok := slots[slot]; ok {
-					out[begin] = name
-				}
-			})
 		}
 		return nil
 	})
 	return out
 }
 
-// stubsOfX86 calls f with where each stub at an address begins and which slot it reads: endbr64, if the linker writes it, and a jump, with a prefix (bnd) or not.
-func stubsOfX86(d []byte, addr uint64, f func(begin, slot uint64)) {
-	for i := 0; i+6 <= len(d); i++ {
-		if d[i] != 0xff || d[i+1] != 0x25 { // jmp *disp32(%rip)
-			continue
-		}
-		slot := addr + uint64(i) + 6 + uint64(int64(int32(binary.LittleEndian.Uint32(d[i+2:]))))
-		begin := i
-		if begin > 0 && d[begin-1] == 0xf2 {
-			begin--
-		}
-		if begin >= 4 && binary.LittleEndian.Uint32(d[begin-4:]) == 0xfa1e0ff3 { // endbr64
-			begin -= 4
-		}
-		f(addr+uint64(begin), slot)
-		i += 5
+// stubOfX86 returns which slot the jump of a stub reads that is at an offset, and at an address, or 0, and how many bytes the stub has before it: endbr64, if the linker writes that,
+// and a prefix (bnd).
+func stubOfX86(d []byte, i int, at uint64) (slot uint64, before int) {
+	if d[i] != 0xff || d[i+1] != 0x25 { // jmp *disp32(%rip)
+		return 0, 0
 	}
+	if i > 0 && d[i-1] == 0xf2 {
+		before = 1
+	}
+	if k := i - before; k >= 4 && binary.LittleEndian.Uint32(d[k-4:]) == 0xfa1e0ff3 { // endbr64
+		before += 4
+	}
+	return at + 6 + uint64(int32(binary.LittleEndian.Uint32(d[i+2:]))), before
 }
 
-// stubsOfARM is stubsOfX86 for AArch64: bti c, if the linker writes it, and adrp x16 and ldr x17 with the address of the slot.
-func stubsOfARM(d []byte, addr uint64, f func(begin, slot uint64)) {
-	word := func(i int) uint32 { return binary.LittleEndian.Uint32(d[i:]) }
-	for i := 0; i+8 <= len(d); i += 4 {
-		page, load := word(i), word(i+4)
-		if page&0x9f00001f != 0x90000010 || load&0xffc003ff != 0xf9400211 {
-			continue
-		}
-		pages := int64(int32(page<<8)>>13)<<2 | int64(page>>29&3)
-		begin := addr + uint64(i)
-		slot := (begin&^0xfff + uint64(pages<<12)) + uint64(load>>10&0xfff)*8
-		if i >= 4 && word(i-4) == 0xd503245f { // bti c
-			begin -= 4
-		}
-		f(begin, slot)
+// stubOfARM is stubOfX86 for AArch64: adrp x16 and ldr x17 with the address of the slot, behind bti c, if the linker writes that.
+func stubOfARM(d []byte, i int, at uint64) (slot uint64, before int) {
+	page, load := binary.LittleEndian.Uint32(d[i:]), binary.LittleEndian.Uint32(d[i+4:])
+	if i&3 != 0 || page&0x9f00001f != 0x90000010 || load&0xffc003ff != 0xf9400211 {
+		return 0, 0
 	}
+	if i >= 4 && binary.LittleEndian.Uint32(d[i-4:]) == 0xd503245f { // bti c
+		before = 4
+	}
+	pages := uint64(int32(page<<8)>>13)<<2 | uint64(page>>29&3)
+	return at&^0xfff + pages<<12 + uint64(load>>10&0xfff)*8, before
 }

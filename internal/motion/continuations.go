@@ -3,6 +3,7 @@ package motion
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -49,7 +50,7 @@ func (c *Rules) continues(i, first int32, in []flow.Way) bool {
 				return (c.states(i, w.Insn) || c.idle(i, first) && !c.idle(i, w.Insn)) && !c.Graph.Later(w.Insn, in, true)
 			})
 	}
-	return (c.usesOwn(first) || c.resumes(i, first)) && c.Graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.Graph.Later(first, in, false) ||
+	return (c.usesOwn(first) || c.resumes(i, first) || c.comparesAgain(i, first, in)) && c.Graph.Later(first, in, true) || (c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.Graph.Later(first, in, false) ||
 		c.branchesFor(i, first)
 }
 
@@ -93,7 +94,7 @@ func (c *Rules) branchesFor(i, first int32) bool {
 	}
 	x, y := c.RowAt(before), c.RowAt(first)
 	w, ok := c.Arch.Writes(c.Graph.Bytes(before))
-	return ok && w == (insn.Writes{}) && x != nil && y != nil && y.Line != 0 && x.File == y.File && x.Line == y.Line && x.Column == y.Column &&
+	return ok && w == (insn.Writes{}) && x != nil && y != nil && y.Line != 0 && c.PlaceOf(x, first) == c.PlaceOf(y, first) &&
 		c.FunctionOf(c.Owner[before]) == c.FunctionOf(c.Owner[first])
 }
 
@@ -119,6 +120,34 @@ func (c *Rules) tests(i, first int32, in []flow.Way) bool {
 	}
 	return c.idle(i, first) && !slices.ContainsFunc(in, like) &&
 		c.ActsAtAll(i)
+}
+
+// comparesAgain reports whether all that is left of a piece of a body that begins at an instruction is the comparison with which runs begin elsewhere, and what is computed with it,
+// where the body does what can be seen: LLVM keeps a result no longer than the flags, and compares again where the caller's code needs it. The registers are those of the
+// other comparison, and written where they were for that: another run in an unrolled loop would do something.
+func (c *Rules) comparesAgain(i, first int32, in []flow.Way) bool {
+	code := c.Graph.Bytes(first)
+	reads, w, ok := c.Arch.Accesses(code)
+	if !ok || w != (insn.Writes{}) || reads == 0 || c.Unit.GNU() || !c.idle(i, first) || !c.ActsAtAll(i) {
+		return false
+	}
+	var made map[int32]bool
+	note := func(n int32) bool { made[n] = true; return true }
+	known := func(n int32) bool { return made[n] }
+	for k := range in {
+		there := in[k].Insn
+		same := there != first && string(c.Graph.Bytes(there)) == string(code) && !c.idle(i, there)
+		for reg := uint16(0); same && reg < body.Followed; reg++ {
+			if reads.Has(uint64(reg)) {
+				made = make(map[int32]bool)
+				same = c.Graph.WrittenBy(c.Arch, there, reg, false, note) && c.Graph.WrittenBy(c.Arch, first, reg, false, known)
+			}
+		}
+		if same {
+			return true
+		}
+	}
+	return false
 }
 
 // idle reports whether a body does nothing that can be seen from an instruction to the end of its block, and goes back to the caller there or in the only block

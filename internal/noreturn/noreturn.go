@@ -14,20 +14,15 @@ var Functions = map[string]bool{
 	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
 }
 
+// library are functions that libraries of C and C++ declare so: ISO C 7.13 and 7.22.4, POSIX; glibc's assert.h, err.h and setjmp.h; std::terminate and std::unexpected.
+const library = " abort exit _exit _Exit quick_exit pthread_exit thrd_exit longjmp _longjmp siglongjmp __longjmp_chk " +
+	"__assert_fail __assert_perror_fail __assert err errx verr verrx _ZSt9terminatev _ZSt10unexpectedv "
+
 // Imported reports whether a function of another file does not return: one that compilers call by themselves, or one that C's libraries declare so. LLVM need not say at a call of one
 // which function that is: of __assert_fail and of other names with underscores it does not. libstdc++ has those that throw (functexcept.h).
 func Imported(name string) bool {
-	if own, is := strings.CutPrefix(name, "_ZSt"); is && strings.HasPrefix(strings.TrimLeft(own, "0123456789"), "__throw_") {
-		return true
-	}
-	switch name {
-	// ISO C 7.13 and 7.22.4, POSIX; glibc's assert.h, err.h and setjmp.h; std::terminate and std::unexpected.
-	case "abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk",
-		"__assert_fail", "__assert_perror_fail", "__assert", "err", "errx", "verr", "verrx", "_ZSt9terminatev", "_ZSt10unexpectedv":
-		return true
-	}
 	_, is := Functions[name]
-	return is
+	return is || strings.Contains(library, " "+name+" ") || strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")
 }
 
 // Go reports whether a function of Go's runtime does not return: the failures of checks that
