@@ -133,11 +133,6 @@ func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 		return b.Const(uint64(bin.SignExtend(e.K, size)))
 	case e.Op == ops.Const:
 		return b.Const(bin.ZeroExtend(e.K, size))
-	case size&(size-1) != 0 && signed: // no instruction extends 3, 5, 6 or 7 bytes
-		n := b.Const(uint64(64 - 8*size))
-		return b.Binary(ops.Shra, b.Binary(ops.Shl, e, n), n)
-	case size&(size-1) != 0:
-		return b.Binary(ops.And, e, b.Const(1<<(8*size)-1))
 	case e.Op == ops.Deref && int(e.Size) <= size && (!signed || int(e.Size) < size):
 		return e // zero-extended from fewer bytes already
 	case e.Op == op && int(e.Size) <= size:
