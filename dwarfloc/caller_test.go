@@ -46,6 +46,31 @@ fun void outer(long n, long k) { use(k); inner(n, 3); lose(); sink = 8; }
 /* It destroys a register that it should preserve. */
 fun void careless(long n, long k) { use(k); lose(); sink = 9; asm volatile ("mov $1, %ebx"); }
 
+/* It is entered by a jump alone, with constants, and with what the function that jumps was called with. */
+fun void end(long n, long k) { use(k); lose(); sink = 10; }
+fun void constant(long n, long k) { use(n); lose(); sink = 11; end(123, 1); }
+fun void second(long n, long k) { use(k); lose(); sink = 12; }
+fun void through(long n, long k) { use(k); sink = 13; second(n, 2); }
+
+/* It is entered by two jumps of a function, by one of a function that also goes on elsewhere, and by one of a function that is entered by a jump itself. */
+fun void either(long n, long k) { use(k); lose(); sink = 14; }
+fun void two(long n, long k) { use(k); lose(); sink = 15; if (sink) either(1, k); else { sink = 16; either(2, input); } }
+fun void other(long n, long k) { use(k); lose(); sink = 17; }
+fun void elsewhere2(long n, long k) { use(k); lose(); if (sink) other(3, 1); else further(4, 1); }
+fun void third(long n, long k) { use(k); lose(); sink = 18; }
+fun void middle(long n, long k) { use(k); lose(); sink = 19; third(5, 1); }
+fun void first(long n, long k) { use(k); lose(); sink = 20; middle(6, 1); }
+
+/* It is entered by a jump, and goes on in the function that jumps. */
+fun void around(long n, long k);
+fun void back(long n, long k) { use(k); lose(); sink = 21; if (sink) around(7, 1); }
+fun void around(long n, long k) { use(k); lose(); sink = 22; back(8, 1); }
+
+/* It is entered by a jump of a function that a variable names. */
+fun void hidden(long n, long k) { use(k); lose(); sink = 23; }
+fun void pointed(long n, long k) { use(k); lose(); sink = 24; hidden(9, 1); }
+void (*volatile pointer)(long, long) = pointed;
+
 int main(int argc, char **argv)
 {
 	long kept = argc * 10;
@@ -57,6 +82,8 @@ int main(int argc, char **argv)
 	last(4, 1); use(kept);
 	outer(77, 1); use(kept);
 	careless(kept, 1); use(kept);
+	constant(5, 1); use(kept); through(55, 1); use(kept); second(56, 3); use(kept);
+	two(5, 1); use(kept); elsewhere2(5, 1); use(kept); first(5, 1); use(kept); around(5, 1); use(kept); pointer(5, 1); use(kept);
 	return sink + kept;
 }
 `
@@ -83,6 +110,14 @@ func TestCaller(t *testing.T) {
 		{"careless", "entry-value-only: where the caller's registers are is not known"},
 		{"inner", "caller(u64[%rsp]: @A caller(u64[%rsp+8]: @A 77, @A 78))"},
 		{"outer", "caller(u64[%rsp]: @A 77, @A 78)"}, // from two units
+		{"end", "caller(u64[%rsp]: @A 123)"},
+		{"second", "caller(u64[%rsp]: @A 55, @A 56)"},
+		{"either", "entry-value-only: no call of it is known"},
+		{"other", "entry-value-only: no call of it is known"},
+		{"middle", "caller(u64[%rsp]: @A 6)"},
+		{"third", "entry-value-only: no call of it is known"},
+		{"back", "entry-value-only: it may go on in itself"},
+		{"hidden", "entry-value-only: no call of it is known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sites, err := img.Sites(context.Background(), dwarfloc.Name(c.name))

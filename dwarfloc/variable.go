@@ -101,7 +101,7 @@ func (s *Site) variable(x *entries.Var, ev *resolve.Evaluator) (*Variable, error
 		return nil, err
 	}
 	v := &Variable{Name: x.U.Text(x.Name), Role: RoleLocal, Entries: 1}
-	if x.Tag == dw.TagFormalParameter {
+	if x.Tag == dw.TagFormalParameter && !x.Result {
 		v.Role = RoleParameter
 	}
 	v.set(s, &a)

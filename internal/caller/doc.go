@@ -39,6 +39,10 @@ type Unit struct {
 	indirectOnce  sync.Once
 	indirectCalls []Call // see indirect
 	indirectErr   error
+
+	tailsOnce sync.Once
+	tails     []tail // see tailCalls
+	tailsErr  error
 }
 
 // function is a part of a function out of line.

@@ -138,7 +138,7 @@ func (x *Unit) indirect(entry uint64) ([]Call, error) {
 			seen[f.rec] = true
 			e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[f.rec].Off))
 			if err == nil {
-				err = x.eachCall(e, 0, func(k dw.Entry, back uint64, target bool) {
+				err = x.eachCall(e, func(k dw.Entry, back uint64, target bool) {
 					if target {
 						x.indirectCalls = append(x.indirectCalls, Call{Return: back, Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x})
 					}
@@ -179,7 +179,7 @@ func (x *Unit) At(at uint64) (c Call, ok bool, err error) {
 	}
 	c = Call{Return: at, Caller: f.rec, Unit: x.u.Unit.Unit, x: x}
 	found := 0
-	err = x.eachCall(e, 0, func(k dw.Entry, back uint64, _ bool) {
+	err = x.eachCall(e, func(k dw.Entry, back uint64, _ bool) {
 		if back == at {
 			c.entry = k
 			found++
@@ -231,14 +231,29 @@ const maxScopes = 256
 
 // eachCall calls f with the entries of calls below a function's, which may be in that of an inlined instance; with where they return to, and
 // whether they say what address is called.
-func (x *Unit) eachCall(e dw.Entry, depth int, f func(k dw.Entry, back uint64, target bool)) error {
+func (x *Unit) eachCall(e dw.Entry, f func(k dw.Entry, back uint64, target bool)) error {
+	return x.each(e, 0, func(k dw.Entry, at dw.Value, jumps, target bool) error {
+		if at.Form == 0 || jumps {
+			return nil
+		}
+		addr, err := x.u.Address(at)
+		if err == nil {
+			f(k, addr, target)
+		}
+		return err
+	})
+}
+
+// each calls f with the entries of calls below a function's: with where they return to, if they say it, whether they are jumps, and whether they say what
+// address is called.
+func (x *Unit) each(e dw.Entry, depth int, f func(k dw.Entry, at dw.Value, jumps, target bool) error) error {
 	if depth > maxScopes {
 		return nil
 	}
 	return e.Children(func(k dw.Entry) (bool, error) {
 		switch k.Tag() {
 		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
-			return true, x.eachCall(k, depth+1, f)
+			return true, x.each(k, depth+1, f)
 		case dw.TagCallSite, dw.TagGNUCallSite:
 		default:
 			return true, nil
@@ -255,12 +270,8 @@ func (x *Unit) eachCall(e dw.Entry, depth int, f func(k dw.Entry, back uint64, t
 				target = v.IsBlock()
 			}
 		})
-		if err != nil || at.Form == 0 || jumps {
-			return true, err
-		}
-		addr, err := x.u.Address(at)
 		if err == nil {
-			f(k, addr, target)
+			err = f(k, at, jumps, target)
 		}
 		return true, err
 	})

@@ -23,6 +23,7 @@ type Var struct {
 	Decl     bool // DW_AT_declaration
 	Pointee  bool // it is looked up for an implicit pointer to it
 	External bool
+	Result   bool // of a Go function, which describes its results beside its parameters
 }
 
 // ReadVar reads an entry of the unit.
@@ -58,6 +59,8 @@ func (x *Var) Read(u *Unit, e dw.Entry) (end int, err error) {
 			x.Decl = v.U != 0
 		case dw.AttrExternal:
 			x.External = v.U != 0
+		case dw.AttrVarParameter: // other languages say so of parameters that are passed by reference
+			x.Result = v.U != 0 && u.Lang == dw.LangGo
 		}
 	}
 	return b.P, nil
@@ -141,7 +144,7 @@ func (x *Var) Inherit(d *Var) error {
 	if !x.Described() {
 		x.Constant = d.Constant
 	}
-	x.External = x.External || d.External
+	x.External, x.Result = x.External || d.External, x.Result || d.Result
 	return nil
 }
 

@@ -43,7 +43,7 @@ type Context interface {
 
 // BaseType is an integer type.
 type BaseType struct {
-	Size   int // bytes: 1, 2, 4 or 8
+	Size   int // bytes: 1 to 8
 	Signed bool
 }
 

@@ -215,8 +215,8 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 		return nil, err
 	}
 	calls, why, err := x.Of(w.rec)
-	d := &described{why: why}
-	if err != nil || why != "" {
+	d := new(described)
+	if err != nil {
 		return d, err
 	}
 	for i := range calls {
@@ -250,7 +250,15 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
 		}
 	}
-	if len(d.passed) == 0 {
+	if err := d.jumped(u, x, w); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(d.passed) > 0:
+	case why != "":
+		d.why = why
+		return d, nil
+	default:
 		d.why = "no call says it"
 		return d, nil
 	}
@@ -260,12 +268,17 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 
 // valueAt evaluates what a call passes, in the frame of the function that calls.
 func valueAt(u *entries.Unit, c *caller.Call, v caller.Value, nested int) (*loc.Expr, error) {
+	// The call itself: where the function goes on may be another one's code.
+	return valueIn(u, c.Caller, c.Return-1, v, nested)
+}
+
+// valueIn evaluates an expression in the frame of a function, at an address.
+func valueIn(u *entries.Unit, rec int32, addr uint64, v caller.Value, nested int) (*loc.Expr, error) {
 	var s entries.Spot
-	if ok, err := u.Read(c.Caller, &s); !ok || err != nil {
+	if ok, err := u.Read(rec, &s); !ok || err != nil {
 		return nil, err
 	}
-	// The call itself: where the function goes on may be another one's code.
-	s.Kind, s.Addr, s.AfterPrologue = entries.Inside, c.Return-1, false
+	s.Kind, s.Addr, s.AfterPrologue = entries.Inside, addr, false
 	s.At = entries.Place{Addr: s.Addr}
 	ev := At(&s) // its own: the value is kept
 	ev.nested = nested

@@ -187,8 +187,7 @@ func (ev *Evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err er
 	default:
 		return t, unsupported("a base type of encoding %#x", enc), nil
 	}
-	switch t.Size {
-	case 1, 2, 4, 8:
+	if 0 < t.Size && t.Size <= 8 { // LLVM writes types of 3, 5, 6 and 7 bytes for padding between a structure's members
 		return t, r, nil
 	}
 	return t, unsupported("an integer type of %d bytes", t.Size), nil

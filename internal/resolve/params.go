@@ -79,7 +79,7 @@ func (r *Params) Read(s *entries.Spot) (n int, err error) {
 	return len(r.decl) + len(r.here.Vars), nil
 }
 
-// Each calls f with each parameter in order, by its name: so many entries describe it. The answer is valid until f returns, and what it refers
+// Each calls f with each parameter in order, by its name: so many entries describe it. Results of Go functions are none: nobody passes them. The answer is valid until f returns, and what it refers
 // to until the next Read.
 func (r *Params) Each(f func(name string, described int, a *Answer)) error {
 	s := r.ev.spot
@@ -115,6 +115,9 @@ func (r *Params) keeps() (bool, error) {
 func (r *Params) each(f func(name string, described int, a *Answer)) error {
 	a := &r.a
 	for i := range r.decl {
+		if r.decl[i].Result {
+			continue
+		}
 		p := &r.pairs[i]
 		r.ev.said.asked = i
 		name, err := r.answer(a, p.x, &r.decl[i])
@@ -124,7 +127,7 @@ func (r *Params) each(f func(name string, described int, a *Answer)) error {
 		f(name, max(p.entries, 1), a)
 	}
 	for j := range r.here.Vars {
-		if h := &r.here.Vars[j]; h.Tag == dw.TagFormalParameter && r.own[j] {
+		if h := &r.here.Vars[j]; h.Tag == dw.TagFormalParameter && r.own[j] && !h.Result {
 			r.ev.said.asked = len(r.decl) + j
 			name, err := r.answer(a, &h.Var, nil)
 			if err != nil {

@@ -63,8 +63,8 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
-	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
-		return false, nil // it lacks the last part
+	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type) && (k == convention.Local || r.Code != reasons.None || !s.Takes(&l)):
+		return false, nil // it lacks the last part, and nothing shows that this is passed, and where
 	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil

@@ -53,6 +53,7 @@ const (
 	attrCompDir        attr = 0x1b
 	attrConstValue     attr = 0x1c
 	attrUpperBound     attr = 0x2f
+	attrLanguage       attr = 0x13
 	attrAbstractOrigin attr = 0x31
 	attrCount          attr = 0x37
 	attrDataMemberLoc  attr = 0x38
@@ -63,6 +64,7 @@ const (
 	attrFrameBase      attr = 0x40
 	attrSpecification  attr = 0x47
 	attrType           attr = 0x49
+	attrVarParameter   attr = 0x4b
 	attrEntrypc        attr = 0x52
 	attrRanges         attr = 0x55
 	attrDataBitOffset  attr = 0x6b

@@ -321,7 +321,7 @@ func (r *run) baseType() *BaseType {
 	if err != nil {
 		fail(ErrBad, "%v", err)
 	}
-	if t.Float || t.Size != 1 && t.Size != 2 && t.Size != 4 && t.Size != 8 {
+	if t.Float || t.Size < 1 || t.Size > 8 {
 		fail(ErrUnsupported, "a type of %d bytes, float %v", t.Size, t.Float)
 	}
 	return &t

@@ -44,7 +44,7 @@ func (r *Reader) params(s *Site, n *node) error {
 	}
 	if abstract == n {
 		for _, c := range n.children {
-			if c.Tag == tagFormalParameter {
+			if c.Tag == tagFormalParameter && !isResult(c) {
 				if err := r.param(s, c, false); err != nil {
 					return err
 				}
@@ -71,6 +71,9 @@ func (r *Reader) params(s *Site, n *node) error {
 				used[c] = true
 				own = append(own, c)
 			}
+		}
+		if isResult(p) {
+			continue
 		}
 		if len(own) == 0 {
 			c, err := r.twin(n, abstract, p)
@@ -105,13 +108,21 @@ func (r *Reader) params(s *Site, n *node) error {
 		}
 	}
 	for _, c := range n.children {
-		if c.Tag == tagFormalParameter && !used[c] {
+		if c.Tag == tagFormalParameter && !used[c] && !isResult(c) {
 			if err := r.param(s, c, false); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// isResult reports whether an entry is that of a Go function's result: Go marks it as what other languages pass by reference.
+func isResult(n *node) bool {
+	const languageGo = 0x16
+	language, _ := n.unit.root.Val(attrLanguage).(int64)
+	marked, _ := n.Val(attrVarParameter).(bool)
+	return marked && language == languageGo
 }
 
 // twin returns the instance of a variable that stands for a parameter, or nil: LLVM describes some
