@@ -14,15 +14,15 @@ var Functions = map[string]bool{
 	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
 }
 
-// library are functions that libraries of C and C++ declare so: ISO C 7.13 and 7.22.4, POSIX; glibc's assert.h, err.h and setjmp.h; std::terminate and std::unexpected.
+// library are functions that libraries of C and C++ declare so: ISO C 7.13 and 7.22.4, POSIX; glibc's assert.h, err.h and setjmp.h; std::terminate.
 const library = " abort exit _exit _Exit quick_exit pthread_exit thrd_exit longjmp _longjmp siglongjmp __longjmp_chk " +
-	"__assert_fail __assert_perror_fail __assert err errx verr verrx _ZSt9terminatev _ZSt10unexpectedv "
+	"__assert_fail __assert_perror_fail __assert err errx verr verrx _ZSt9terminatev "
 
-// Imported reports whether a function of another file does not return: one that compilers call by themselves, or one that C's libraries declare so. LLVM need not say at a call of one
-// which function that is: of __assert_fail and of other names with underscores it does not. libstdc++ has those that throw (functexcept.h).
+// Imported reports whether a function of another file does not return, and no handler of the code that calls it goes on either: a check that compilers call by themselves, or one that C's
+// libraries declare so. LLVM need not say at a call of one which function that is: of __assert_fail and of other names with underscores it does not. What throws is none of these: where
+// the exception is caught, the run goes on, and ends once.
 func Imported(name string) bool {
-	_, is := Functions[name]
-	return is || strings.Contains(library, " "+name+" ") || strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")
+	return Functions[name] || strings.Contains(library, " "+name+" ")
 }
 
 // Go reports whether a function of Go's runtime does not return: the failures of checks that
