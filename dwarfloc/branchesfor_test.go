@@ -37,14 +37,7 @@ func TestBranchesFor(t *testing.T) {
 			beside = append(beside, instance(23, tt.beside[0], tt.beside[1]))
 		}
 		img := imageBeside(t, "clang version 22.0.0", code, rows, []uint64{4, 6, tt.first, 17}, beside, instance(3, tt.first, 17))
-		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
-		if err != nil || ways[0].Unknown != "" {
-			t.Fatalf("%s: %+v, %v", tt.name, ways, err)
-		}
-		var got []uint64
-		for _, w := range ways[0].In {
-			got = append(got, w.Probe-dwarftest.TextAddr)
-		}
+		got := waysIn(t, img, tt.name)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: ways in at %d, want %d", tt.name, got, tt.want)
 		}

@@ -21,16 +21,22 @@ func TestComparesAgain(t *testing.T) {
 		{"a body that goes on", first + caller + "85c0" + "c60601" + end, []uint64{2, 10}}, // 12: movb $1,(%rsi)
 	} {
 		img := inlinedImage(t, "clang version 22.0.0", tt.code, rows, 2, 8, 10, 15)
-		ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
-		if err != nil || ways[0].Unknown != "" {
-			t.Fatalf("%s: %+v, %v", tt.name, ways, err)
-		}
-		var got []uint64
-		for _, w := range ways[0].In {
-			got = append(got, w.Probe-dwarftest.TextAddr)
-		}
+		got := waysIn(t, img, tt.name)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: ways in at %d, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// waysIn returns where runs of the one instance of inner begin, in bytes from the text's start.
+func waysIn(t *testing.T, img *Image, name string) (got []uint64) {
+	t.Helper()
+	ways, err := img.waysOfSites(t.Context(), sitesOf(t, img, "inner", 1))
+	if err != nil || ways[0].Unknown != "" {
+		t.Fatalf("%s: %+v, %v", name, ways, err)
+	}
+	for _, w := range ways[0].In {
+		got = append(got, w.Probe-dwarftest.TextAddr)
+	}
+	return got
 }

@@ -130,23 +130,15 @@ func (x *Unit) read(rec int32, of *callsOf) (calls []Call, why string, err error
 // indirect returns the unit's indirect calls of which the debug information says what they call, as calls of a function.
 func (x *Unit) indirect(entry uint64) ([]Call, error) {
 	x.indirectOnce.Do(func() {
-		seen := make(map[int32]bool)
-		for _, f := range x.functions {
-			if seen[f.rec] {
-				continue
-			}
-			seen[f.rec] = true
-			e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[f.rec].Off))
-			if err == nil {
-				err = x.eachCall(e, func(k dw.Entry, back uint64, target bool) {
-					if target {
-						x.indirectCalls = append(x.indirectCalls, Call{Return: back, Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x})
-					}
-				})
-			}
-			if x.indirectErr = err; err != nil {
-				return
-			}
+		x.indirectErr = x.eachFunction(func(f *function, e dw.Entry) error {
+			return x.eachCall(e, func(k dw.Entry, back uint64, target bool) {
+				if target {
+					x.indirectCalls = append(x.indirectCalls, Call{Return: back, Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x})
+				}
+			})
+		})
+		if x.indirectErr != nil {
+			return
 		}
 		x.indirectCalls = radix.Sort(x.indirectCalls, func(c *Call) uint64 { return c.Return })
 	})
@@ -155,6 +147,26 @@ func (x *Unit) indirect(entry uint64) ([]Call, error) {
 		calls[i].Entry = entry
 	}
 	return calls, x.indirectErr
+}
+
+// eachFunction calls f with the first part of each of the unit's functions, and with the function's entry.
+func (x *Unit) eachFunction(f func(part *function, e dw.Entry) error) error {
+	seen := make(map[int32]bool)
+	for i := range x.functions {
+		part := &x.functions[i]
+		if seen[part.rec] {
+			continue
+		}
+		seen[part.rec] = true
+		e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[part.rec].Off))
+		if err == nil {
+			err = f(part, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Target returns the address that an indirect call calls.

@@ -70,31 +70,20 @@ func (x *Unit) Tails(rec int32) (tails []Tail, err error) {
 // tailCalls returns the jumps of the unit's functions that the debug information describes.
 func (x *Unit) tailCalls() ([]tail, error) {
 	x.tailsOnce.Do(func() {
-		seen := make(map[int32]bool)
-		for _, f := range x.functions {
-			if seen[f.rec] {
-				continue
-			}
-			seen[f.rec] = true
-			e, err := x.u.Entry(x.u.Off + uint64(x.u.Recs[f.rec].Off))
-			if err == nil {
-				err = x.each(e, 0, func(k dw.Entry, _ dw.Value, jumps, _ bool) error {
-					if !jumps {
-						return nil
-					}
-					t := tail{jump: Call{Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x}, start: f.start}
-					callee, ok, err := t.jump.Callee()
-					if ok {
-						t.to = callee.Off
-					}
-					x.tails = append(x.tails, t)
-					return err
-				})
-			}
-			if x.tailsErr = err; err != nil {
-				return
-			}
-		}
+		x.tailsErr = x.eachFunction(func(f *function, e dw.Entry) error {
+			return x.each(e, 0, func(k dw.Entry, _ dw.Value, jumps, _ bool) error {
+				if !jumps {
+					return nil
+				}
+				t := tail{jump: Call{Caller: f.rec, Unit: x.u.Unit.Unit, entry: k, x: x}, start: f.start}
+				callee, ok, err := t.jump.Callee()
+				if ok {
+					t.to = callee.Off
+				}
+				x.tails = append(x.tails, t)
+				return err
+			})
+		})
 	})
 	return x.tails, x.tailsErr
 }

@@ -12,15 +12,11 @@ import (
 // which jumps to where a slot says, and the loader writes there where the function is (System V ABI, AMD64 Architecture Processor Supplement, 5.2; PLT of AArch64: the same
 // with adrp and ldr). No symbol names a stub. It knows those of x86-64 and of little-endian AArch64.
 func (f *File) Stubs(wanted func(name string) bool) map[uint64]string {
-	stub, slotType, dataType := stubOfX86, uint64(elf.R_X86_64_JMP_SLOT), uint64(elf.R_X86_64_GLOB_DAT)
-	switch machine := f.own.file.Machine; {
-	case f.BigEndian() || f.Arch().WordSize != 8:
-		return nil
-	case machine == elf.EM_AARCH64:
-		stub, slotType, dataType = stubOfARM, uint64(elf.R_AARCH64_JUMP_SLOT), uint64(elf.R_AARCH64_GLOB_DAT)
-	case machine != elf.EM_X86_64:
+	known, ok := stubs[f.own.file.Machine]
+	if !ok || f.BigEndian() || f.Arch().WordSize != 8 {
 		return nil
 	}
+	slotType, dataType := known.slot, uint64(f.Arch().GlobDat)
 	out := make(map[uint64]string)
 	_ = f.Guard(func() error {
 		tables := symbolsOf(f.own, elf.SHT_DYNSYM)
@@ -42,7 +38,7 @@ func (f *File) Stubs(wanted func(name string) bool) map[uint64]string {
 			}
 			if !relocations {
 				for i := 0; i+8 <= len(d); i++ {
-					slot, before := stub(d, i, s.Addr+uint64(i))
+					slot, before := known.jump(d, i, s.Addr+uint64(i))
 					if name, ok := slots[slot]; ok {
 						out[s.Addr+uint64(i-before)] = name
 					}
@@ -65,6 +61,15 @@ func (f *File) Stubs(wanted func(name string) bool) map[uint64]string {
 		return nil
 	})
 	return out
+}
+
+// stubs are the forms of stubs, by machine: the relocation type of a slot that is written when it is used first, and what reads the jump of a stub.
+var stubs = map[elf.Machine]struct {
+	slot uint64
+	jump func(d []byte, i int, at uint64) (slot uint64, before int)
+}{
+	elf.EM_X86_64:  {uint64(elf.R_X86_64_JMP_SLOT), stubOfX86},
+	elf.EM_AARCH64: {uint64(elf.R_AARCH64_JUMP_SLOT), stubOfARM},
 }
 
 // stubOfX86 returns which slot the jump of a stub reads that is at an offset, and at an address, or 0, and how many bytes the stub has before it: endbr64, if the linker writes that,

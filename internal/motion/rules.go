@@ -65,8 +65,10 @@
 //	                     need, in the midst of the first                midst of the first; a run that only computes
 //	continues            put parts of an expression apart               it needs what the body computed before, on       mark dropped
 //	                                                                    each path; equal numbers of another run
-//	branchesFor          merged ends: a branch keeps one's position       only a branch, and another instance compares         mark dropped
+//	branchesFor          merged ends: a branch keeps one's position     only a branch, and another instance compares     mark dropped
 //	                                                                    for it at that place; one that compares itself
+//	comparesAgain        compared again what the caller needs (LLVM)    the registers of the first comparison, as then,  mark dropped
+//	                                                                    and nothing acts; another turn's comparison
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
 //	CopiesAlone          copied variables where paths meet, all copies   a block of copies alone, at one place that       not looked at

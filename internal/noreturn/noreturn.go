@@ -1,4 +1,5 @@
-// Package noreturn knows functions that do not return, and that compilers call by themselves: debug information declares none of these.
+// Package noreturn knows functions that do not return: those that compilers call by themselves, which debug information does not declare, and
+// those of libraries, at whose calls it may not name them.
 package noreturn
 
 import "strings"
