@@ -73,6 +73,9 @@ type Location struct {
 	// Doubt is why the value there may not be the one that is asked for, such as reassigned for a parameter; none where it
 	// is sure.
 	Doubt ReasonCode
+	// Pointee is why what a pointer there points to may not be what the source has stored by then; none where nothing says so. The
+	// pointer itself is what Doubt says, and what is read through it is doubtful.
+	Pointee ReasonCode
 
 	Target       uint64 // for KindImplicitPointer: offset of the object's entry in .debug_info
 	TargetOffset int64  // for KindImplicitPointer: bytes from the object's start

@@ -356,7 +356,7 @@ func sameValue(a, b packfile.Value) bool {
 }
 
 func sameLoc(a, b *loc.Location) bool {
-	return a.Kind == b.Kind && a.Rule == b.Rule && a.Doubt == b.Doubt && a.Size == b.Size && a.Target == b.Target && a.TargetOffset == b.TargetOffset &&
+	return a.Kind == b.Kind && a.Rule == b.Rule && a.Doubt == b.Doubt && (a.Doubt != reasons.None || a.Pointee == b.Pointee) && a.Size == b.Size && a.Target == b.Target && a.TargetOffset == b.TargetOffset &&
 		string(a.Bytes) == string(b.Bytes) && sameExpr(a.Expr, b.Expr) &&
 		slices.EqualFunc(a.Pieces, b.Pieces, func(p, q loc.Piece) bool {
 			return p.BitSize == q.BitSize && p.BitOffset == q.BitOffset && p.Reason == q.Reason && sameLoc(&p.Loc, &q.Loc)

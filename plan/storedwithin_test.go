@@ -14,9 +14,10 @@ import (
 )
 
 // TestStoredWithin: GCC keeps a variable in a register in a loop, and stores it to its slot behind that, for what gets its address. The store can come behind the
-// marker of the body that is passed the address, as its scheduler likes: the test moves it there.
+// marker of the body that is passed the address, as its scheduler likes: the test moves it there. A reference stands for what is there; an address is right all the same,
+// and what is read through it is not.
 func TestStoredWithin(t *testing.T) {
-	const source = `
+	const reference = `
 struct lists {
 	int *size; char *dirty; int cleaned;
 	__attribute__((noinline)) void clean(const int &idx) { cleaned += idx; dirty[idx] = 0; }
@@ -45,6 +46,14 @@ int main()
 	return s == 99;
 }
 `
+	pointer := strings.NewReplacer("(const int &idx)", "(const int *at)", "cleaned += idx; dirty[idx]", "cleaned += *at; dirty[*at]", "dirty[idx]", "dirty[*at]",
+		"clean(idx)", "clean(at)", "size[idx]", "size[*at]", "lookup(best)", "lookup(&best)").Replace(reference)
+	t.Run("reference", func(t *testing.T) { storedWithin(t, reference, "lookup idx", 1) })
+	t.Run("pointer", func(t *testing.T) { storedWithin(t, pointer, "lookup at *at", 2) })
+}
+
+// storedWithin looks at the last argument of so many.
+func storedWithin(t *testing.T, source, definition string, args int) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.cpp"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
@@ -68,10 +77,16 @@ int main()
 		name, text string
 		doubtful   int
 	}{{"as it is", string(text), 0}, {"moved", before + behind[:next] + store + behind[next:], 1}} {
-		p := plantest.New(t, built(t, "g++-12", "", map[string]string{"a.s": tt.text}), "lookup idx", plan.Options{})
+		p := plantest.New(t, built(t, "g++-12", "", map[string]string{"a.s": tt.text}), definition, plan.Options{})
 		doubtful := 0
 		for i := range p.Sites {
-			if v := p.Sites[i].Args[0].Variable; v.Loc.Doubt == reasons.Contradictory {
+			a := p.Sites[i].Args
+			for _, address := range a[:args-1] {
+				if v := address.Variable; !v.Located() || v.Loc.Doubt != reasons.None {
+					t.Errorf("%s: %v: %v", tt.name, &p.Sites[i], v)
+				}
+			}
+			if v := a[args-1].Variable; v.Loc.Doubt == reasons.Contradictory {
 				doubtful++
 			} else if !v.Located() {
 				t.Errorf("%s: %v: %v", tt.name, &p.Sites[i], v)

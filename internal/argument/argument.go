@@ -257,6 +257,11 @@ func (a *argument) array(t *types.Type) {
 // follow makes the argument's location that of what its variable points to.
 func (a *argument) follow() {
 	v := a.variable
+	if p := v.Loc.Pointee; p != reasons.None && v.Loc.Doubt == reasons.None {
+		own := *v
+		own.Loc.Doubt = p
+		a.variable, v = &own, &own
+	}
 	l := loc.Location{Kind: loc.KindMemory, Rule: v.Loc.Rule}
 	switch v.Loc.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:

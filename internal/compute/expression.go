@@ -136,7 +136,7 @@ func (c *computation) resolve(e *syntax.Expr) (*dwarfloc.Variable, error) {
 		return nil, err
 	}
 	c.inner = c.inner || inner(v)
-	c.doubt = cmp.Or(c.doubt, v.Loc.Doubt)
+	c.doubt = cmp.Or(c.doubt, v.Loc.Doubt, v.Loc.Pointee)
 	if !reasons.Mistaken(v.Reason.Code) {
 		return v, nil
 	}

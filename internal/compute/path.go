@@ -140,7 +140,7 @@ type follower struct {
 	s     *dwarfloc.Site
 	ev    *eval.Builder
 	inner bool           // an index is a variable of the function
-	doubt loc.ReasonCode // of an index
+	doubt loc.ReasonCode // of an index, or of what a pointer leads to
 
 	elements *loc.Expr // of a range
 	length   *loc.Expr // of the slice whose elements a step has led to
@@ -297,6 +297,7 @@ func (f *follower) deref(o *object, t *types.Type) error {
 		o.lost(o.reason)
 		return nil
 	}
+	f.doubt = cmp.Or(f.doubt, o.loc.Pointee)
 	value, r := f.ev.Bits(&o.loc, 0, 8*uint64(f.s.Image.Arch().WordSize))
 	if r.Code != reasons.None {
 		o.lost(r)

@@ -9,7 +9,7 @@ import (
 const Section = ".bpfprologue.pack"
 
 // Version is the version of the format that this package writes and reads.
-const Version = 6
+const Version = 7
 
 // Facts are what a pack says about itself.
 type Facts struct {

@@ -438,7 +438,11 @@ func (x *valueReader) location(depth int) (l loc.Location) {
 	b := x.U8()
 	l.Kind, l.Rule = loc.Kind(b&^locDoubt&15), loc.Rule(b>>4)
 	if b&locDoubt != 0 {
-		l.Doubt = loc.ReasonCode(x.U8())
+		if d := x.U8(); d&ofPointee != 0 {
+			l.Pointee = loc.ReasonCode(d &^ ofPointee)
+		} else {
+			l.Doubt = loc.ReasonCode(d)
+		}
 	}
 	if l.Rule == furtherRule {
 		l.Rule = loc.Rule(x.U8())

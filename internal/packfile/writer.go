@@ -435,17 +435,23 @@ func appendReason(b []byte, r loc.Reason, text func(string) uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(r.Code)), text(r.Detail))
 }
 
-// A location's first byte has its kind, locDoubt if its doubt follows, and in the upper half its rule, or furtherRule if that follows then.
+// A location's first byte has its kind, locDoubt if its doubt follows, or with ofPointee that of what it points to, and in the upper half its rule, or furtherRule if
+// that follows then.
 const (
 	locDoubt    = 8
+	ofPointee   = 128
 	furtherRule = 15
 )
 
 func appendLoc(b []byte, l *loc.Location, text func(string) uint64) (_ []byte, err error) {
 	b = append(b, byte(l.Kind)|byte(min(l.Rule, furtherRule))<<4)
-	if l.Doubt != reasons.None {
+	switch {
+	case l.Doubt != reasons.None: // what is read through it is doubtful with it
 		b[len(b)-1] |= locDoubt
 		b = append(b, byte(l.Doubt))
+	case l.Pointee != reasons.None:
+		b[len(b)-1] |= locDoubt
+		b = append(b, byte(l.Pointee)|ofPointee)
 	}
 	if l.Rule >= furtherRule {
 		b = append(b, byte(l.Rule))

@@ -42,6 +42,7 @@ type Evaluator struct {
 	unclaimed bool           // only debug information is asked
 	plain     bool           // it lacks nothing: see entries.Unit.Plain
 	lacked    bool           // it lacks something, as has turned out
+	pointed   string         // why loc.Location.Pointee is set
 	chosen    entries.Chosen // memory of settle
 	evidence  evidence
 	candidate judge.Candidate

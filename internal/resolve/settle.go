@@ -8,6 +8,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -96,6 +97,9 @@ func (ev *Evaluator) settle(a *Answer, x *entries.Var) error {
 		return err
 	}
 	err := ev.judged(a, x, c)
+	if a.Loc.Pointee != reasons.None {
+		a.Because = cmp.Or(a.Because, "what the debug information says") + "; but what it points to is doubtful: " + ev.pointed
+	}
 	if err == nil && ev.spot.Kind != entries.Entry {
 		a.LowBit, err = answers.LowBit(&a.Loc, a.Type)
 	}
@@ -215,6 +219,14 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		return err
 	} else if because != "" {
 		l.Doubt, v.Because, ev.lacked = reasons.Contradictory, because, true
+	} else if because, err := ev.pointeeLacks(l, v.Type, x.U.Body.GNU()); err != nil {
+		return err
+	} else if because != "" {
+		if ev.lacked = true; followed(v.Type) {
+			l.Doubt, v.Because = reasons.Contradictory, because
+		} else {
+			l.Pointee, ev.pointed = reasons.Contradictory, because
+		}
 	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
@@ -236,9 +248,6 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 	if gnu {
 		if ev.storedNext(l, t, c) {
 			return "an instruction behind the probe stores the slot before any reads it", nil
-		}
-		if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
-			return "what is at the address is stored by an instruction of the caller's behind the probe", err
 		}
 		if early, err := ev.referredStoredEarly(l, t); early || err != nil {
 			return "what it refers to may be stored by an instruction of the body's before the probe", err

@@ -14,6 +14,33 @@ import (
 // An object can lack at a site what its source has stored: a location is where the object is, and says nothing of what is there. Compilers remove stores that nobody
 // reads, and move others behind the instructions of a body that does not need them.
 
+// pointeeLacks says what the object lacks to which a value points, or "".
+func (ev *Evaluator) pointeeLacks(l *loc.Location, t *types.Type, gnu bool) (because string, err error) {
+	if stale, err := ev.pointeeStale(l, t); stale || err != nil {
+		return "no instruction stores some bytes of the object before the probe", err
+	}
+	if !gnu {
+		return "", nil
+	}
+	if late, err := ev.pointeeStoredLate(l, t); late || err != nil {
+		return "what is at the address is stored by an instruction of the caller's behind the probe", err
+	}
+	return "", nil
+}
+
+// followed reports whether what a pointer leads to is fetched in its stead: a reference stands for its object, and an address of characters is printed as their text.
+func followed(t *types.Type) bool {
+	r, err := t.Resolve()
+	if err != nil || r.Kind != types.Pointer || r.Word() != "*" {
+		return true //nolint:nilerr // the type is asked for elsewhere
+	}
+	to, err := r.Elem()
+	if err == nil {
+		to, err = to.Resolve()
+	}
+	return err != nil || to.Size == 1 && (to.Kind == types.Char || to.Kind == types.Int)
+}
+
 // pointeeStoredLate reports whether a value is the address of an object into which an instruction of the caller's stores in the straight code behind
 // the site, of a statement that comes before the call: what is read there is what was there before. GCC's second scheduling pass moves such stores too. And it makes one
 // store of several that are next to each other, where the last one was.
@@ -178,13 +205,13 @@ func (ev *Evaluator) bodyEnd() (ranges []dw.Range, end uint64, err error) {
 	return ranges, end, nil
 }
 
-// stale reports whether a location is an object in the frame, or a pointer to one that the body may not set, of which some bytes need not be there: compilers remove
-// stores of members that nobody reads, and GCC moves others behind the body. Padding is no part of an object.
+// stale reports whether a location is an object in the frame of which some bytes need not be there: compilers remove stores of members that nobody reads, and GCC moves
+// others behind the body. Padding is no part of an object.
 func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 	if ev.spot.Kind == entries.Line && l.Kind == loc.KindMemory {
 		return ev.unset(l, t)
 	}
-	if ev.spot.Kind != entries.Inline || l.Kind != loc.KindPieces && (l.Expr == nil || !ev.frameAddress(l.Expr)) {
+	if ev.spot.Kind != entries.Inline || l.Kind != loc.KindPieces && (l.Kind != loc.KindMemory || !ev.frameAddress(l.Expr)) {
 		return false, nil
 	}
 	r, err := t.Resolve()
@@ -192,27 +219,34 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
 	var few [1]body.Slot
-	switch {
-	case l.Kind == loc.KindMemory:
+	if l.Kind == loc.KindMemory {
 		size, err := r.ByteSize()
 		if err != nil {
 			return false, nil //nolint:nilerr // likewise
 		}
 		return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, 0, false)
-	case l.Kind == loc.KindPieces:
-		at := uint64(0)
-		for i := range l.Pieces {
-			p := &l.Pieces[i]
-			if p.Loc.Kind == loc.KindMemory && p.BitOffset == 0 {
-				if is, err := ev.lacks(slotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
-					return is, err
-				}
+	}
+	at := uint64(0)
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		if p.Loc.Kind == loc.KindMemory && p.BitOffset == 0 {
+			if is, err := ev.lacks(slotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
+				return is, err
 			}
-			at += p.BitSize
 		}
+		at += p.BitSize
+	}
+	return false, nil
+}
+
+// pointeeStale is stale of a pointer to an object that the body may not set.
+func (ev *Evaluator) pointeeStale(l *loc.Location, t *types.Type) (bool, error) {
+	if ev.spot.Kind != entries.Inline || l.Kind != loc.KindValue && l.Kind != loc.KindRegister || !ev.frameAddress(l.Expr) {
 		return false, nil
-	case r.Kind != types.Pointer || l.Kind != loc.KindValue && l.Kind != loc.KindRegister:
-		return false, nil
+	}
+	r, err := t.Resolve()
+	if err != nil || r.Kind != types.Pointer {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
 	to, constant, err := pointedTo(r)
 	if err != nil || !to.IsRecord() {
@@ -224,6 +258,7 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 		return false, nil
 	}
 	const around = 1 << 12 // the object may be a member
+	var few [1]body.Slot
 	return ev.lacks(slotAt(few[:0], l.Expr, to.Size), to, 0, around, part)
 }
 
