@@ -44,11 +44,18 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 			out.A = &loc.Expr{Op: ops.SExt, Size: e.A.Size, A: e.A}
 			return &out
 		}
-		m.unclear = m.unclear || shiftsByte(e) || m.reaches(e, bits) || m.mayBeShort(e)
+		m.unclear = m.unclear || shiftsByte(e) || m.mayBeShort(e)
+		if m.reaches(e, bits) {
+			return m.asMade(e)
+		}
 	case ops.Shr:
-		m.unclear = m.unclear || m.reaches(e, bits)
+		if m.reaches(e, bits) {
+			return m.asMade(e)
+		}
 	case ops.Div, ops.Mod:
-		m.unclear = m.unclear || m.signed(e.A, bits)
+		if m.signed(e.A, bits) {
+			return m.asMade(e)
+		}
 	case ops.Not:
 		m.unclear = m.unclear || bits == 8 && e.A.Op == ops.Deref && e.A.Size == 1
 	}
@@ -57,6 +64,13 @@ func (m *modes) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	out.A, out.B, out.C = m.expr(e.A, below), m.expr(e.B, below), m.expr(e.C, below)
 	return &out
+}
+
+// asMade returns a shift to the right or a division with the width that the code's own has.
+func (m *modes) asMade(e *loc.Expr) *loc.Expr {
+	made, width := madeAs(m.registers, e)
+	m.unclear = m.unclear || width == Unclear
+	return made
 }
 
 // mayBeShort reports whether a shift to the right that keeps the sign, inside of what is cut to 8 or 16 bits, may be one of a number of so many: then its operand was cut too,

@@ -41,6 +41,47 @@ type Registers interface {
 	Near(n uint64) (zeros, bits uint8, err error)
 	// SetBefore reports whether one of the instructions right before computes a register from itself.
 	SetBefore(n uint64) bool
+	// Address reports whether a register holds an address.
+	Address(n uint64) bool
+	// Widths reports whether the code makes an operation, a shift to the right or a division, of the operands of an expression: as one of 32 bits, or as one of 64.
+	Widths(e *loc.Expr, op loc.Op) (narrow, wide bool)
+}
+
+// unsigned has the divisions of numbers without a sign: GCC's notes do not tell them from others.
+var unsigned = map[loc.Op]loc.Op{ops.Div: ops.UDiv, ops.Mod: ops.UMod}
+
+// madeAs returns how wide a shift to the right or a division is, as the code makes it that is around: the compiler that lost its width in a note has computed the same
+// there. It is Unclear if the code does not, or in several ways. made is the expression with operands of that width.
+func madeAs(r Registers, e *loc.Expr) (made *loc.Expr, width Width) {
+	shifts := e.Op == ops.Shr || e.Op == ops.Shra
+	if shifts && e.B.Op == ops.Const && e.B.K >= 32 && e.B.K < 64 {
+		return e, AsWritten // nobody shifts 32 bits so far
+	}
+	op := e.Op
+	narrow, wide := r.Widths(e, op)
+	if also, is := unsigned[op]; is && !narrow && !wide {
+		op = also
+		narrow, wide = r.Widths(e, op)
+	}
+	if narrow == wide {
+		return e, Unclear
+	}
+	out := *e
+	if out.Op = op; wide {
+		return &out, AsWritten
+	}
+	if out.A = extended(extensionFor[op], e.A); !shifts {
+		out.B = extended(extensionFor[op], e.B)
+	}
+	return &out, Narrow
+}
+
+// extended returns the lower 32 bits of an operand, extended.
+func extended(by loc.Op, x *loc.Expr) *loc.Expr {
+	if x.Op == ops.Const || x.Op == by && x.Size <= 4 {
+		return x
+	}
+	return &loc.Expr{Op: by, Size: 4, A: x}
 }
 
 // Note is what GCC wrote of a variable.
@@ -245,21 +286,31 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	case o.register && (n.bits > 32 || !o.carries && by == ops.ZExt && !n.givenIn(e.A)):
 		return &out // a register that is only shifted has zeros above a number of 32 bits, if the function has put it there
 	case o.register:
-		n.found = Unclear
-		return &out
-	}
-	extend := func(x *loc.Expr) *loc.Expr {
-		if x.Op == ops.Const || x.Op == by && x.Size <= 4 {
-			return x
+		if n.hasAddress(e.A) {
+			return &out // the distance of two of them
 		}
-		return &loc.Expr{Op: by, Size: 4, A: x}
+		made, width := madeAs(n.registers, &out)
+		n.found = max(n.found, width)
+		return made
 	}
-	out.A = extend(out.A)
-	if !shifts {
-		out.B = extend(out.B)
+	if out.A = extended(by, out.A); !shifts {
+		out.B = extended(by, out.B)
 	}
 	n.found = max(n.found, Narrow)
 	return &out
+}
+
+// hasAddress reports whether an address is one of the terms of an expression.
+func (n *narrowing) hasAddress(e *loc.Expr) bool {
+	switch e.Op {
+	case ops.Addr:
+		return true
+	case ops.Reg:
+		return n.registers.Address(e.K)
+	case ops.Add, ops.Sub:
+		return n.hasAddress(e.A) || n.hasAddress(e.B)
+	}
+	return false
 }
 
 // givenIn reports whether a register of an expression has upper bits that nobody says anything of.

@@ -10,14 +10,19 @@ import (
 
 // known is what the code says of every register.
 type known struct {
-	bits  uint64
-	given bool
+	bits         uint64
+	given        bool
+	narrow, wide bool // what is shifted in the code
+	address      bool
 }
 
 func (k known) Bits(uint64) uint64                 { return k.bits }
 func (k known) Given(uint64) bool                  { return k.given }
 func (known) Near(uint64) (_, bits uint8, _ error) { return 0, 64, nil }
 func (known) SetBefore(uint64) bool                { return false }
+
+func (k known) Address(uint64) bool                          { return k.address }
+func (k known) Widths(*loc.Expr, loc.Op) (narrow, wide bool) { return k.narrow, k.wide }
 
 // TestCuts: arithmetic of 8 or 16 bits that GCC does not say is so, on a register with other bits above.
 func TestCuts(t *testing.T) {
@@ -71,7 +76,7 @@ func TestUpperBits(t *testing.T) {
 		{"a short as a signed number", op(ops.Shra, short, 2), true, 32, AsWritten},
 		{"an int as one of 64 bits", op(ops.Shr, long, 2), true, 32, AsWritten},
 	} {
-		n := narrowing{bits: tt.bits, registers: known{64, tt.given}}
+		n := narrowing{bits: tt.bits, registers: known{bits: 64, given: tt.given}}
 		n.expr(tt.e, tt.bits)
 		if n.found != tt.found {
 			t.Errorf("%s: %d, want %d", tt.what, n.found, tt.found)

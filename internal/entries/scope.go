@@ -188,6 +188,12 @@ func (sc *Scope) Find(name string, begins bool) (best *Scoped, elsewhere bool, e
 
 // OfCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
 func (s *Spot) OfCallers(is func(x *Scoped) (bool, error)) (bool, error) {
+	return s.OfCallersWhile(is, nil)
+}
+
+// OfCallersWhile is OfCallers that goes on from a function to the one that it is inlined into only if it has a parameter of which handsOn returns true: what the site is
+// passed is then perhaps what that one passed. It always does if handsOn is nil.
+func (s *Spot) OfCallersWhile(is func(x *Scoped) (bool, error), handsOn func(x *Scoped) bool) (bool, error) {
 	u := s.U
 	for rec := s.Rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
 		rec = u.Recs[rec].Parent
@@ -199,6 +205,7 @@ func (s *Spot) OfCallers(is func(x *Scoped) (bool, error)) (bool, error) {
 		if err := caller.Read(s, entry, PlacedBlocks, true); err != nil {
 			return false, err
 		}
+		further := handsOn == nil
 		for i := range caller.Vars {
 			x := &caller.Vars[i]
 			if !x.inside {
@@ -207,6 +214,10 @@ func (s *Spot) OfCallers(is func(x *Scoped) (bool, error)) (bool, error) {
 			if found, err := is(x); found || err != nil {
 				return found, err
 			}
+			further = further || x.Tag == dw.TagFormalParameter && handsOn(x)
+		}
+		if !further {
+			break
 		}
 	}
 	return false, nil

@@ -446,7 +446,11 @@ func bitsARM64(t *symbolic.Trace, op *operation, e effect) symbolic.Value {
 		from = symbolic.Constant(0)
 	}
 	r, last := uint8(op.list[2].n), uint8(op.list[3].n)
-	switch unsigned := op.name == "ubfm"; {
+	unsigned := op.name == "ubfm"
+	if last+1 == bits { // LSR, ASR
+		t.Last = symbolic.Operation{Of: from, By: symbolic.Constant(uint64(r)), Bits: bits, Signed: !unsigned}
+	}
+	switch {
 	case !unsigned && r == 0:
 		return t.LowSigned(from, last+1)
 	case !unsigned:

@@ -82,6 +82,7 @@ const (
 	around                             // shifts by more than the bits of a register begin again at 0
 	clears                             // the result is 0 if its operands are the same register
 	borrows                            // and then it is made of a condition alone
+	divides                            // it is a division
 )
 
 type verb uint8

@@ -1,6 +1,10 @@
 package insn
 
-import "github.com/bpfprologue/bpfprologue/internal/symbolic"
+import (
+	mathbits "math/bits"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // follows is Arch.trace.
 func (x *engine) follows(t *symbolic.Trace, code []byte, addr uint64) symbolic.Condition {
@@ -124,6 +128,10 @@ func (x *engine) follow(t *symbolic.Trace, op *operation, addr uint64) {
 	m := op.memory()
 	switch e.verb {
 	case nothing:
+		if e.flags&divides != 0 { // the lowest of the registers that it reads, without naming them
+			of := t.Regs[mathbits.TrailingZeros64(uint64(op.reads))]
+			t.Last = symbolic.Operation{Of: t.Low(of, s.bits), By: s.arg(0), Bits: s.bits, Signed: e.flags&signedBits != 0, Divides: true}
+		}
 	case compares, tests:
 		s.compare()
 	case movesFar:
@@ -204,8 +212,9 @@ func (s *step) compute(m *operand) symbolic.Value {
 			return t.Plus(symbolic.Constant(0), s.arg(first), 1<<by)
 		}
 	case shiftsRight:
-		if by := s.shift(first + 1); by < uint64(bits) && e.flags&signedBits == 0 {
-			return t.ShiftRight(s.arg(first), uint8(by), bits)
+		t.Last = symbolic.Operation{Of: s.arg(first), By: s.arg(first + 1), Bits: bits, Signed: e.flags&signedBits != 0}
+		if by := s.shift(first + 1); by < uint64(bits) && !t.Last.Signed {
+			return t.ShiftRight(t.Last.Of, uint8(by), bits)
 		}
 	case masks:
 		return t.And(s.arg(first), s.arg(first+1))

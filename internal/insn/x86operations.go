@@ -30,7 +30,8 @@ var x86Groups = []x86Group{
 	{does: effect{verb: computes, flags: firstToo}, text: "not f6/2:Eb f7/2:Ev bswap 0fc8-0fcf:Zv"},
 	{does: effect{verb: shiftsLeft, flags: firstToo | flagged | around}, text: "shl" + shift(4) + shift(6)},
 	{does: effect{verb: shiftsRight, flags: firstToo | flagged | around}, text: "shr" + shift(5)},
-	{does: effect{verb: computes, flags: firstToo | flagged}, text: "sar" + shift(7) + " rol" + shift(0) + " ror" + shift(1) + " rcl" + shift(2) + " rcr" + shift(3) + `
+	{does: effect{verb: shiftsRight, flags: firstToo | flagged | around | signedBits}, text: "sar" + shift(7)},
+	{does: effect{verb: computes, flags: firstToo | flagged}, text: "rol" + shift(0) + " ror" + shift(1) + " rcl" + shift(2) + " rcr" + shift(3) + `
 		neg f6/3:Eb f7/3:Ev shld 0fa4:EvGvIb 0fa5:EvGvCb shrd 0fac:EvGvIb 0fad:EvGvCb imul 0faf:GvEv
 		bts 0fab:UvGv 0fba/5:EvIb btr 0fb3:UvGv 0fba/6:EvIb btc 0fbb:UvGv 0fba/7:EvIb arpl n.63:EwGw
 		crc32 f2.0f38f0:GyEb f2.0f38f1:GyEv adcx 66.0f38f6:GyEy adox f3.0f38f6:GyEy rdsspq f3.0f1e/1r:Ey`},
@@ -45,7 +46,8 @@ var x86Groups = []x86Group{
 
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, writes: inAX, text: "mul f6/4:Eb imul f6/5:Eb div f6/6:Eb idiv f6/7:Eb"},
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, writes: inAX | inDX, text: "mul f7/4:Ev imul f7/5:Ev"},
-	{does: effect{verb: nothing, flags: flagged}, reads: inAX | inDX, writes: inAX | inDX, text: "div f7/6:Ev idiv f7/7:Ev"},
+	{does: effect{verb: nothing, flags: flagged | divides}, reads: inAX | inDX, writes: inAX | inDX, text: "div f7/6:Ev"},
+	{does: effect{verb: nothing, flags: flagged | divides | signedBits}, reads: inAX | inDX, writes: inAX | inDX, text: "idiv f7/7:Ev"},
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, writes: inAX, text: "daa n.27: das n.2f: aaa n.37: aas n.3f: aam n.d4: aad n.d5: salc n.d6:"},
 	{does: effect{verb: nothing, flags: flagged}, reads: inAX, text: "sahf 9e:"},
 	{does: effect{verb: nothing}, reads: inAX, writes: inAX, text: "lahf 9f:"},

@@ -192,6 +192,9 @@ func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 	case ops.Const, ops.Addr:
 		return s.Constant(e.K), true
 	}
+	if e.A == nil {
+		return n, false
+	}
 	a, ok := numberOf(s, e.A)
 	if !ok {
 		return n, false

@@ -3,7 +3,12 @@ package resolve
 import (
 	"slices"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -43,4 +48,42 @@ func (r registers) Near(n uint64) (zeros, bits uint8, err error) {
 
 func (r registers) SetBefore(n uint64) bool {
 	return r.ev.spot.U.Img.Code.SetBefore(n, r.ev.spot.At.Addr)
+}
+
+func (r registers) Widths(e *loc.Expr, as loc.Op) (narrow, wide bool) {
+	c, err := r.ev.codeOf(r.ev.spot)
+	if err != nil {
+		return false, false
+	}
+	return c.WidthsNear(r.ev.spot.At.Addr, &body.Wanted{
+		Signed: as == ops.Shra || as == ops.Div || as == ops.Mod, Divides: as != ops.Shr && as != ops.Shra,
+		Numbers: func(s *body.State) (of, by body.Number, ok bool) {
+			of, ok = numberOf(s, e.A)
+			by, also := numberOf(s, e.B)
+			return of, by, ok && also
+		},
+	})
+}
+
+// Address looks for a caller's variable that is a pointer and in the register, if that is not the stack pointer.
+func (r registers) Address(n uint64) bool {
+	s := r.ev.spot
+	if n == uint64(r.ev.Arch.SP) {
+		return true
+	}
+	found, err := s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		its, ok := s.Placed(x)
+		if !ok || len(its.Expr) != 1 || uint64(its.Expr[0]) != uint64(op.DW_OP_reg0)+n {
+			return false, nil
+		}
+		if err := x.Complete(); err != nil {
+			return false, err
+		}
+		t, err := x.U.TypeOf(x.Type)
+		if err == nil {
+			t, err = t.Resolve()
+		}
+		return err == nil && t.Kind == types.Pointer, nil //nolint:nilerr // the type is asked for where the variable is
+	})
+	return found && err == nil
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // Turned looks at the lists of the callers' variables. One that a statement behind the loop assigns has a view after it, and one that the loop compares
-// with the number before it ends has the number.
+// with the number before it ends has the number. What a function writes as a number itself, in a body that is inlined there, is not what an outer one's variable is.
 func (e *evidence) Turned() (bool, error) {
 	s := e.s
 	if s.Kind != entries.Inline || !s.Behind {
 		return false, nil
 	}
-	return s.OfCallers(func(x *entries.Scoped) (bool, error) {
+	return s.OfCallersWhile(func(x *entries.Scoped) (bool, error) {
 		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
 		}
@@ -43,5 +43,11 @@ func (e *evidence) Turned() (bool, error) {
 		}
 		c, err := e.ev.codeOf(s)
 		return err == nil && !c.TestedBefore(at.Lo, n), err
-	})
+	}, e.isNumber)
+}
+
+// isNumber reports whether a caller's parameter may be the number that the site is passed: the debug information says so, or not what it is.
+func (e *evidence) isNumber(x *entries.Scoped) bool {
+	its, ok := e.s.Placed(x)
+	return !ok || bytes.Equal(its.Expr, e.c.Expr)
 }

@@ -21,6 +21,49 @@ func (s *State) Restart() { s.t.Restart() }
 // Step follows the first instruction in code, which is at addr and goes on at the next one.
 func (s *State) Step(code []byte, addr uint64) { s.step(s.t, code, addr) }
 
+// Operation returns the last shift to the right or division since it was asked for. ok is false if there was none.
+func (s *State) Operation() (x Operation, ok bool) {
+	x, s.t.Last = s.t.Last, Operation{}
+	return x, x.Bits != 0
+}
+
+// IsOf reports whether an operation is one of so many lower bits of two numbers, or of what these are extended to.
+func (s *State) IsOf(x *Operation, a, b Value, bits uint8) bool {
+	extend := s.t.Low
+	if x.Signed {
+		extend = s.t.LowSigned
+	}
+	is := func(operand, v Value) bool {
+		if x.Bits <= bits {
+			return s.t.Low(operand, x.Bits) == s.t.Low(v, x.Bits)
+		}
+		return operand == extend(v, bits)
+	}
+	if !x.Divides {
+		return is(x.Of, a) && s.t.Low(x.By, 8) == s.t.Low(b, 8)
+	}
+	return is(x.Of, a) && is(x.By, b)
+}
+
+// Holds reports whether a register that is followed holds a number, or something that is made of what that is made of.
+func (s *State) Holds(a Value) bool {
+	for i := range s.t.Regs {
+		for v := s.t.Regs[i]; ; {
+			for _, x := range v.Terms {
+				if x.Symbol != 0 && (x.Symbol == a.Terms[0].Symbol || x.Symbol == a.Terms[1].Symbol) {
+					return true
+				}
+			}
+			k := &s.t.Symbols[v.Single()]
+			if k.Kind != ZeroExtended && k.Kind != SignExtended && k.Kind != Partly {
+				break
+			}
+			v = k.Of
+		}
+	}
+	return false
+}
+
 // Register returns what a register holds, by its DWARF number. ok is false for those that are not followed.
 func (s *State) Register(n uint64) (v Value, ok bool) {
 	if n >= uint64(len(s.t.Regs)) {

@@ -18,7 +18,16 @@ type Trace struct {
 	Branch  Comparison         // what the last branch depends on
 	Fields  [8]Comparison      // as flags, of processors that have several
 	Far     Value              // what a register holds that is none of the general ones
+	Last    Operation          // the last one of which the width makes a difference
 	astray  bool               // nothing was known of an instruction
+}
+
+// Operation is a shift to the right or a division, of which the result depends on how wide it is, as an instruction makes it.
+type Operation struct {
+	Of, By  Value // their lower bits
+	Bits    uint8
+	Signed  bool
+	Divides bool
 }
 
 // Symbol is a number that is not a constant. Equal ones have the same index, so that what a
