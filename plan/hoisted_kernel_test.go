@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -20,6 +21,20 @@ func TestHoistedSlot(t *testing.T) {
 	for i := range p.Sites {
 		if v := p.Sites[i].Args[0].Variable; v.Reason.Code == reasons.None && v.Loc.Doubt != reasons.Reassigned {
 			t.Errorf("%v is sure", &p.Sites[i])
+		}
+	}
+}
+
+// TestWrittenInside: refcount_inc_not_zero writes the number itself that it passes, and has no parameter that could be an outer function's loop variable, whatever
+// its number is.
+func TestWrittenInside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	p := plantest.New(t, testenv.Open(t, testenv.CloudVmlinux(t)), "__refcount_inc_not_zero oldp", plan.Options{})
+	for i := range p.Sites {
+		if v := p.Sites[i].Args[0].Variable; v.Loc.Kind == loc.KindConstant && v.Loc.Doubt != reasons.None {
+			t.Errorf("%v is doubtful", &p.Sites[i])
 		}
 	}
 }
