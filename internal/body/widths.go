@@ -12,7 +12,7 @@ type Wanted struct {
 // WidthsNear reports whether the code around a link-time address makes an operation, as one of 32 bits or as one of 64. It looks at the straight code that leads there from
 // the only place that it is reached from, and at what follows as long as registers hold what the operation is of: on the way without jumps, and on those that leave it.
 func (c *Code) WidthsNear(at uint64, x *Wanted) (narrow, wide bool) {
-	if c.Graph == nil || c.Why != "" {
+	if c.Graph == nil {
 		return false, false
 	}
 	site, ok := c.Graph.At(at)
@@ -20,7 +20,7 @@ func (c *Code) WidthsNear(at uint64, x *Wanted) (narrow, wide bool) {
 		return false, false
 	}
 	w := widths{c: c, Wanted: x, site: int32(site), first: int32(site), state: c.Arch.State()}
-	if before, ok := c.Graph.OnlyBefore(w.site); ok && before+1 == w.site {
+	if before, ok := c.Graph.OnlyBefore(w.site); ok && c.Why == "" && before+1 == w.site {
 		w.first = c.Graph.Blocks[c.Graph.Block(before)].First
 	}
 	w.follow(-1, 0)

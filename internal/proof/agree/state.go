@@ -17,6 +17,8 @@ import (
 type State struct {
 	Seed uint64
 	Arch *arch.Arch
+	// Small is set for numbers that a sum of a few has 31 bits of: arithmetic of 32 bits and of 64 gives the same.
+	Small bool
 }
 
 func mix(x uint64) uint64 {
@@ -36,6 +38,9 @@ func (s State) Reg(n uint64) (uint64, bool) {
 	if v&3 == 0 {
 		v >>= 56 // small numbers find other faults than large ones
 	}
+	if s.Small {
+		v &= 1<<28 - 1
+	}
 	return s.short(v), true
 }
 
@@ -45,7 +50,9 @@ func (s State) short(v uint64) uint64 { return oracle.Extend(v, s.Arch.WordSize,
 // Mem reads memory.
 func (s State) Mem(addr uint64, p []byte) bool {
 	for i := range p {
-		p[i] = byte(mix(s.Seed^mix(s.short(addr+uint64(i)))) >> 24)
+		if p[i] = byte(mix(s.Seed^mix(s.short(addr+uint64(i)))) >> 24); s.Small {
+			p[i] &= 15 // of whatever byte of a number
+		}
 	}
 	return true
 }
