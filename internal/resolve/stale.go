@@ -325,7 +325,7 @@ func (ev *Evaluator) storesRest(m body.Slot, around int64) (bool, error) {
 	}
 	var rest []body.Slot
 	s.U.Img.Code.StoredBehind(s.At.Addr, m.Base, func(_ uint64, x body.Slot) {
-		if x.Off >= m.Off && x.Off+x.Size <= m.Off+m.Size {
+		if x.Off >= m.Off && x.Off+x.Size <= m.Off+m.Size && x.Size < m.Size {
 			rest = append(rest, x)
 		}
 	})
