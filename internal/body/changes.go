@@ -164,6 +164,45 @@ func (c *Code) ChoosesBefore(register, at uint64) bool {
 	return ok && n > 0 && c.Graph.Insns[n-1].Addr+uint64(c.Graph.Insns[n-1].Size) == at && c.Arch.Chooses(c.Graph.Bytes(int32(n-1)), register)
 }
 
+// Choice is an instruction that has chosen between what a register had and another value.
+type Choice struct {
+	Addr     uint64
+	Register uint64
+}
+
+// ChoicesNear appends those in the straight code before a link-time address whose register has what they chose still, where another register is not written since. It reads
+// the code as it stands, which is fast.
+func (u *Unit) ChoicesNear(out []Choice, kept, at uint64) ([]Choice, error) {
+	rows, err := u.Rows()
+	if err != nil {
+		return out, err
+	}
+	from, ok := u.Image.straightBefore(rows, at, maxFirst/2)
+	if !ok {
+		return out, nil
+	}
+	u.Image.straight(from, at, func(arch *insn.Arch, addr uint64, code []byte) bool {
+		w, known := arch.Writes(code)
+		if !known || w.Registers.Has(kept) {
+			out = out[:0]
+			return true
+		}
+		r := uint64(bits.TrailingZeros64(uint64(w.Registers)))
+		chooses := w.Registers.One() && arch.Chooses(code, r)
+		kept := out[:0]
+		for _, c := range out {
+			if !w.Registers.Has(c.Register) || chooses {
+				kept = append(kept, c)
+			}
+		}
+		if out = kept; chooses {
+			out = append(out, Choice{addr, r})
+		}
+		return true
+	})
+	return out, nil
+}
+
 // TestedBefore reports whether a branch, from which execution comes to a link-time address in straight code, depends on a comparison that reads a register.
 func (c *Code) TestedBefore(addr, register uint64) bool {
 	if c.Graph == nil {

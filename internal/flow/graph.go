@@ -639,3 +639,32 @@ func (g *Graph) AllPaths(from int32, at func(block int32) (settled, ok bool)) bo
 	}
 	return true
 }
+
+// AlwaysBehind reports whether execution comes to an instruction only behind others, of which the last that at says something of is such, on all paths from the entry.
+func (g *Graph) AlwaysBehind(n int32, at func(n int32) (said, such bool)) bool {
+	type place struct{ block, from int32 } // from is the instruction behind the last one that is looked at
+	seen := make(map[int32]bool)
+	found := false
+	for work := []place{{g.Block(n), n}}; len(work) > 0; {
+		p := work[len(work)-1]
+		work = work[:len(work)-1]
+		said, such := false, false
+		for i := p.from - 1; !said && i >= g.Blocks[p.block].First; i-- {
+			said, such = at(i)
+		}
+		switch {
+		case said && such:
+			found = true
+			continue
+		case said || p.block == g.entry || len(g.preds[p.block]) == 0:
+			return false
+		}
+		for _, b := range g.preds[p.block] {
+			if !seen[b] {
+				seen[b] = true
+				work = append(work, place{b, g.Blocks[b].Last})
+			}
+		}
+	}
+	return found
+}

@@ -219,6 +219,7 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 	if err != nil {
 		return d, err
 	}
+	var noted []notedCall
 	for i := range calls {
 		c := &calls[i]
 		var v caller.Value
@@ -249,6 +250,12 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 		if value != nil {
 			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
 		}
+		if w.place == "" {
+			noted = append(noted, notedCall{c, v.Expr, value != nil && (value.Op == ops.Const || value.Op == ops.Addr)})
+		}
+	}
+	if err := d.leaveRepeated(u, noted); err != nil {
+		return d, err
 	}
 	if err := d.jumped(u, x, w); err != nil {
 		return nil, err

@@ -322,13 +322,16 @@ func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int6
 	if below := m[0].Base == uint64(ev.Arch.SP) && m[0].Off+m[0].Size <= 0; !below {
 		k, of := ev.memory(), markedOf{ev.spot.U, ev.spot.U.Body.Outermost(ev.spot.Rec)}
 		if k.computing == of && k.computingFrom == m[0].Base {
-			return false, nil
+			return ev.storesRest(m[0], before)
 		}
 		all, computes, err := ev.spot.U.Body.StoresAll(ev.spot.Rec, ev.spot.At.Addr, m[0])
 		if computes {
 			k.computing, k.computingFrom = of, m[0].Base
 		}
-		if all || computes || err != nil {
+		if computes && err == nil {
+			return ev.storesRest(m[0], before)
+		}
+		if all || err != nil {
 			return false, err
 		}
 	}
@@ -343,6 +346,35 @@ func (ev *Evaluator) lacks(m []body.Slot, t *types.Type, bit uint64, before int6
 	for _, p := range parts {
 		if padding, err := t.Padding(bit+uint64(p[0])*8, bit+uint64(p[1])*8); err != nil || !padding {
 			return true, err
+		}
+	}
+	return false, nil
+}
+
+// storesRest reports whether the code behind the site stores a part of an object first that no instruction has stored before, where the code has the addresses of others in the frame: by
+// those it could have been stored, but then not again at once. GCC moves what the last store of an argument depends on, and that store behind the site.
+func (ev *Evaluator) storesRest(m body.Slot, around int64) (bool, error) {
+	s := ev.spot
+	if around > 0 { // a pointer to it: the address of all of it is known
+		return false, nil
+	}
+	var rest []body.Slot
+	s.U.Img.Code.StoredBehind(s.At.Addr, m.Base, func(_ uint64, x body.Slot) {
+		if x.Off >= m.Off && x.Off+x.Size <= m.Off+m.Size && x.Size < m.Size {
+			rest = append(rest, x)
+		}
+	})
+	for _, x := range rest {
+		if _, only := ev.storedOnly(s.At.Addr, x); !only {
+			continue
+		}
+		c, err := ev.instructionsOf(s)
+		if err != nil {
+			return false, err
+		}
+		parts, _ := c.Stale(s.At.Addr, m.Base, m.Off, m.Size, 0)
+		if slices.ContainsFunc(parts, func(p [2]int64) bool { return p[0] <= x.Off-m.Off && x.Off+x.Size-m.Off <= p[1] }) {
+			return true, nil
 		}
 	}
 	return false, nil
