@@ -168,22 +168,35 @@ func (c *Code) ChoosesBefore(register, at uint64) bool {
 type Choice struct {
 	Addr     uint64
 	Register uint64
+	Since    Registers // that were written behind it
+	Copies   Registers // that had the same before it, by that code
+	Before   Registers // that have what they had before that code, if the one that it changes does too: it does not say whether they have the same
 }
 
-// ChoicesNear appends those in the straight code before a link-time address whose register has what they chose still, where another register is not written since. It reads
-// the code as it stands, which is fast.
-func (u *Unit) ChoicesNear(out []Choice, kept, at uint64) ([]Choice, error) {
+// farChoice is how far before an address ChoicesNear looks, in bytes.
+const farChoice = maxFirst / 2
+
+// ChoicesNear appends those in the straight code before a link-time address whose register has what they chose still. It reads the code as it stands, which is fast.
+func (u *Unit) ChoicesNear(out []Choice, at uint64) ([]Choice, error) {
+	arch, may := insn.For(u.Image.Instructions()), true
+	if arch == nil {
+		return out, nil
+	}
+	_ = u.Image.View(at-min(at, farChoice), min(at, farChoice), func(code []byte) { may = arch.Choices.In(code) }) // or it is near the beginning of a section
+	if !may {
+		return out, nil
+	}
 	rows, err := u.Rows()
 	if err != nil {
 		return out, err
 	}
-	from, ok := u.Image.straightBefore(rows, at, maxFirst/2)
+	from, ok := u.Image.straightBefore(rows, at, farChoice)
 	if !ok {
 		return out, nil
 	}
 	u.Image.straight(from, at, func(arch *insn.Arch, addr uint64, code []byte) bool {
 		w, known := arch.Writes(code)
-		if !known || w.Registers.Has(kept) {
+		if !known {
 			out = out[:0]
 			return true
 		}
@@ -191,14 +204,28 @@ func (u *Unit) ChoicesNear(out []Choice, kept, at uint64) ([]Choice, error) {
 		chooses := w.Registers.One() && arch.Chooses(code, r)
 		kept := out[:0]
 		for _, c := range out {
-			if !w.Registers.Has(c.Register) || chooses {
+			if c.Since |= w.Registers; !w.Registers.Has(c.Register) || chooses {
 				kept = append(kept, c)
 			}
 		}
 		if out = kept; chooses {
-			out = append(out, Choice{addr, r})
+			out = append(out, Choice{Addr: addr, Register: r})
 		}
 		return true
+	})
+	if len(out) == 0 {
+		return out, nil
+	}
+	s, next := arch.State(), 0
+	u.Image.straight(from, at, func(_ *insn.Arch, addr uint64, code []byte) bool {
+		if x := &out[next]; addr == x.Addr {
+			if x.Copies = s.Alike(x.Register); s.Kept().Has(x.Register) {
+				x.Before = s.Kept()
+			}
+			next++
+		}
+		s.Step(code, addr)
+		return next < len(out)
 	})
 	return out, nil
 }

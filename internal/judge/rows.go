@@ -124,7 +124,8 @@ var Rows = []Row{
 		// to n, where branches meet.
 		Name: "joined", Because: "paths meet where a note begins that covers no code, or is of a computation and on none of them: it may be that of one path", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Views || c.Entry || c.Place != Fixed && c.Place != Computed || c.Note == Whole {
+			// The address of a member is computed for the call, mostly.
+			if !c.Views || c.Entry || c.Place != Fixed && (c.Place != Computed || c.Pointer) || c.Note == Whole {
 				return false, nil
 			}
 			return e.Joined()

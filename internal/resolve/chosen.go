@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -48,25 +49,34 @@ func (e *evidence) chosenInCopy() (bool, error) {
 		return false, nil
 	}
 	noted := e.v.Loc.Expr.K
-	var few [2]body.Choice
-	choices, err := s.U.Body.ChoicesNear(few[:0], noted, s.At.Addr)
-	if len(choices) == 0 || err != nil {
+	choices, err := e.ev.choicesNear(s)
+	copied := func(x body.Choice) bool {
+		return (x.Copies | x.Before).Has(noted) && x.Register != noted && !x.Since.Has(noted)
+	}
+	if err != nil || !slices.ContainsFunc(choices, copied) {
 		return false, err
 	}
 	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
 		return false, err
 	}
-	c, err := e.ev.instructionsOf(s)
-	if err != nil {
-		return false, err
-	}
 	for _, x := range choices {
-		if dw.Covers(ranges, x.Addr) || !c.Held().Alike(noted, x.Addr).Has(x.Register) {
+		if !copied(x) || dw.Covers(ranges, x.Addr) {
 			continue
 		}
-		if known, err := e.hasVariable(x.Register); !known || err != nil {
-			return !known, err
+		known, err := e.hasVariable(x.Register)
+		if err != nil {
+			return false, err
+		}
+		if known {
+			continue
+		}
+		if x.Copies.Has(noted) {
+			return true, nil
+		}
+		c, err := e.ev.instructionsOf(s)
+		if err != nil || c.Held().Alike(noted, x.Addr).Has(x.Register) {
+			return err == nil, err
 		}
 	}
 	return false, nil

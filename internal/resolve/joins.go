@@ -3,6 +3,7 @@ package resolve
 import (
 	"bytes"
 
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -14,10 +15,18 @@ import (
 // it was assigned on each, of which the notes are lost. GCC can go on that this is what it was on one of them: a computation that no path has changed would be known before.
 func (e *evidence) firstNotedAtJoin() (bool, error) {
 	s := e.s
-	if s.Kind != entries.Inline {
+	if s.Kind != entries.Inline || forCall(&e.v.Loc) {
 		return false, nil
 	}
-	var c *body.Code
+	c, err := e.ev.instructionsOf(s)
+	if err != nil {
+		return false, err
+	}
+	join, ok := meetsBefore(c, s.At.Addr)
+	if !ok || !c.Graph.OnlyBehind(join, func(last int32) bool { return !e.writes(c, c.Graph.Block(last)) }) {
+		return false, nil
+	}
+	begins := c.Graph.Insns[c.Graph.Blocks[join].First].Addr
 	return s.OfCallers(func(x *entries.Scoped) (bool, error) {
 		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return false, nil
@@ -25,37 +34,47 @@ func (e *evidence) firstNotedAtJoin() (bool, error) {
 		if its, ok := s.Placed(x); !ok || x.Tag != dw.TagVariable || !bytes.Equal(its.Expr, e.c.Expr) {
 			return false, nil
 		}
-		if c == nil {
-			var err error
-			if c, err = e.ev.instructionsOf(s); err != nil {
-				return false, err
-			}
+		at, ok := notedAt(s.U, x, begins)
+		if !ok || at.VLo > 0 && at.Lo == begins || !bytes.Equal(at.Expr, e.c.Expr) {
+			return false, nil // a statement assigns it there, or later
 		}
-		n, ok := c.Graph.At(s.At.Addr)
-		if !ok || c.Why != "" {
-			return false, nil
-		}
-		for range maxBefore {
-			block := c.Graph.Block(int32(n))
-			first := c.Graph.Blocks[block].First
-			if at, ok := notedAt(s.U, x, c.Graph.Insns[first].Addr); !ok || at.VLo > 0 && at.Lo == c.Graph.Insns[first].Addr || !bytes.Equal(at.Expr, e.c.Expr) {
-				return false, nil // a statement assigns it, or it is noted as something else
-			}
-			if c.Graph.Meets(first) {
-				return c.Graph.OnlyBehind(block, func(last int32) bool {
-					in := &c.Graph.Insns[last]
-					_, noted := notedAt(s.U, x, in.Addr+uint64(in.Size)-1)
-					return !noted && !e.writes(c, c.Graph.Block(last))
-				}), nil
-			}
-			before, ok := c.Graph.OnlyBefore(first)
-			if !ok {
-				return false, nil
-			}
-			n = int(before)
-		}
-		return false, nil
+		return c.Graph.OnlyBehind(join, func(last int32) bool {
+			in := &c.Graph.Insns[last]
+			_, noted := notedAt(s.U, x, in.Addr+uint64(in.Size)-1)
+			return !noted
+		}), nil
 	})
+}
+
+// forCall reports whether a location is of a number that callers compute for a call, mostly: the sum of what one place has and a number, or a conversion.
+func forCall(l *loc.Location) bool {
+	e := l.Expr
+	if e == nil {
+		return true
+	}
+	switch e.Op {
+	case ops.Add:
+		return e.B.Op == ops.Const && (e.A.Op == ops.Reg || e.A.Op == ops.Deref)
+	case ops.And:
+		return e.B.Op == ops.Const && arithmetic.MaskBytes(e.B.K) > 0
+	case ops.ZExt, ops.SExt:
+		return true
+	}
+	return arithmetic.Extends(e)
+}
+
+// meetsBefore returns the block where paths meet from which alone execution comes to an address.
+func meetsBefore(c *body.Code, addr uint64) (block int32, ok bool) {
+	if c.Graph == nil || c.Why != "" {
+		return 0, false
+	}
+	at, ok := c.Graph.At(addr)
+	for n := int32(at); ok; n, ok = c.Graph.OnlyBefore(c.Graph.Blocks[block].First) {
+		if block = c.Graph.Block(n); c.Graph.Meets(c.Graph.Blocks[block].First) {
+			return block, true
+		}
+	}
+	return 0, false
 }
 
 // writes reports whether an instruction of a block writes a register that the value is computed from: that can be what the variable was assigned there.
@@ -76,9 +95,6 @@ func (e *evidence) writes(c *body.Code, block int32) (found bool) {
 	}
 	return found
 }
-
-// maxBefore bounds how many blocks before the site are looked at.
-const maxBefore = 8
 
 // notedAt returns what a variable is noted as at an address.
 func notedAt(u *entries.Unit, x *entries.Scoped, addr uint64) (at dw.LocEntry, ok bool) {
