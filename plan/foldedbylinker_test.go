@@ -33,6 +33,7 @@ __attribute__((noinline)) int volume(int *p, int n) { return twice(p, n) * 7 + n
 `}
 	for _, tt := range []struct{ compiler, linker, options, shared string }{
 		{"gcc-12", "ld.gold", "-O2 -ffunction-sections -fno-ipa-icf -fno-asynchronous-unwind-tables -fuse-ld=gold -Wl,--icf=all", "wide high area volume twice"},
+		{"clang-19", "ld.lld-19", "-O2 -ffunction-sections -flto=thin -fuse-ld=lld -Wl,--icf=all", "wide high area volume twice"},
 		{"clang-14", "ld.lld-14", "-O2 -ffunction-sections -fuse-ld=lld -Wl,--icf=all", "wide high area volume twice"},
 		{"clang-19", "ld.lld-19", "-O2 -ffunction-sections -fuse-ld=lld -Wl,--icf=all", "wide high area volume twice"},
 		{"clang-19", "ld.lld-19", "-O2 -ffunction-sections -fuse-ld=lld", ""},
@@ -53,6 +54,9 @@ __attribute__((noinline)) int volume(int *p, int n) { return twice(p, n) * 7 + n
 			}
 			if tt.shared != "" && seen < 3 {
 				t.Errorf("%s %s: %d sites are shared", tt.compiler, tt.options, seen)
+			}
+			if p := plantest.New(t, built(t, tt.compiler, tt.options, sources), "area", plan.Options{}); p.Sites[0].Way.Shared != (tt.shared != "") {
+				t.Errorf("%s %s: %v alone: shared %v", tt.compiler, tt.options, &p.Sites[0], p.Sites[0].Way.Shared)
 			}
 		}
 	}

@@ -2,6 +2,9 @@ package folded
 
 import (
 	"bytes"
+	"context"
+	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -55,23 +58,29 @@ func linked(u *entries.Unit, have []function, out Functions) error {
 		}
 		byAddr[at] = f
 	}
-	for _, n := range u.Img.Overlapping(u.Number) {
-		o := &u.Img.Units[n]
-		if err := o.Load(); err != nil {
-			return err
-		}
+	if err := eachOf(u.Img, u.Img.Overlapping(u.Number), func(o *entries.Unit) error {
 		theirs, err := functions(&o.Body)
-		if err != nil {
-			return err
-		}
 		for i := range theirs {
 			// What is declared inline is in several units, and one of them is left.
 			if x := byAddr[theirs[i].ranges[0].Lo]; x != nil && o.Index.NameOf(o.NameRefOf(&o.Recs[theirs[i].rec])) != u.Index.NameOf(u.NameRefOf(&u.Recs[x.rec])) {
 				out[linkedRec(x.rec)] = true
 			}
 		}
+		return err
+	}); err != nil {
+		return err
 	}
 	return named(u, byAddr, out)
+}
+
+// eachOf reads the records of some units and calls f for each, one at a time.
+func eachOf(img *entries.Image, units []int, f func(u *entries.Unit) error) error {
+	var mu sync.Mutex
+	return img.Index.EachUnit(context.Background(), units, func(_ *index.Scanner, u *index.Unit) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return f(&img.Units[u.Number])
+	})
 }
 
 // named adds the functions of a unit at whose address is the symbol of one whose entry has no address.
@@ -94,7 +103,8 @@ func named(u *entries.Unit, byAddr map[uint64]*function, out Functions) error {
 					return err
 				}
 			}
-			if gone[s.Name] {
+			name, _, _ := strings.Cut(s.Name, ".") // without what a compiler calls its clone
+			if gone[name] {
 				out[linkedRec(f.rec)] = true
 			}
 		}
@@ -109,12 +119,8 @@ func withoutAddress(img *entries.Image) (map[string]bool, error) {
 		return known.(map[string]bool), nil
 	}
 	gone, live := make(map[string]bool), make(map[string]bool)
-	for i := range img.Units {
-		if u := &img.Units[i]; !u.IsType() {
-			if err := addresses(u, gone, live); err != nil {
-				return nil, err
-			}
-		}
+	if err := eachOf(img, img.Index.AllUnits(), func(u *entries.Unit) error { return addresses(u, gone, live) }); err != nil {
+		return nil, err
 	}
 	for name := range live {
 		delete(gone, name)
@@ -125,9 +131,6 @@ func withoutAddress(img *entries.Image) (map[string]bool, error) {
 
 // addresses notes the names of a unit's functions, by whether their entries have an address in the image.
 func addresses(u *entries.Unit, gone, live map[string]bool) error {
-	if err := u.Load(); err != nil {
-		return err
-	}
 	for i := range u.Recs {
 		r := &u.Recs[i]
 		if r.Flags != index.HasPC || r.Root < 0 {
