@@ -47,13 +47,13 @@ func (u *unit) folded(rec int32) (bool, error) {
 		if kept, ok := folded.Unpack(u.kept.Find(u.Index, u.Number, number)); keeps && ok {
 			return kept, nil
 		}
-		found, err := folded.In(&u.Body)
+		found, err := folded.In(u.Unit)
 		if err == nil && keeps {
 			u.kept.Add(number, found.Pack())
 		}
 		return found, err
 	})
-	if err != nil || roots[u.Recs[rec].Root] {
+	if err != nil || roots.Has(&u.Body, rec) {
 		return err == nil, err
 	}
 	return folded.Foreign(u.Unit, rec)

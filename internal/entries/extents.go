@@ -25,6 +25,9 @@ type extents struct {
 	all       []extent
 	unbounded []int // units that do not say it
 	new       bool  // the index does not have them
+
+	overlapOnce sync.Once
+	overlap     map[int][]int
 }
 
 // unitExtents returns where the image's units have code.
@@ -121,6 +124,25 @@ func (img *Image) UnitsAt(sorted []uint64) []int {
 	}
 	slices.Sort(units)
 	return slices.Compact(units)
+}
+
+// Overlapping returns the numbers of the units that have code where a unit has some.
+func (img *Image) Overlapping(unit int) []int {
+	x := img.unitExtents()
+	x.overlapOnce.Do(func() {
+		x.overlap = make(map[int][]int)
+		for i := range x.all {
+			for _, e := range x.all[i+1:] {
+				if e.Lo >= x.all[i].Hi {
+					break
+				}
+				if a, b := x.all[i].unit, e.unit; a != b && !slices.Contains(x.overlap[a], b) {
+					x.overlap[a], x.overlap[b] = append(x.overlap[a], b), append(x.overlap[b], a)
+				}
+			}
+		}
+	})
+	return x.overlap[unit]
 }
 
 // Extents returns where the image's units have code in the form of the index's block, and whether that has not got it.

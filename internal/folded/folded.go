@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -37,7 +38,7 @@ type absent struct {
 	line  uint64 // where it is declared
 }
 
-// Functions are those of a unit that have the code of another one too, by the records that have their names.
+// Functions are those of a unit that have the code of another one too, by the records that have their names, or by linkedRec.
 type Functions map[int32]bool
 
 // Pack returns functions in a form for Unpack.
@@ -60,18 +61,33 @@ func Unpack(packed []byte) (f Functions, ok bool) {
 }
 
 // In returns the functions of a unit that have the code of another one too.
-func In(u *body.Unit) (Functions, error) {
-	arch := insn.For(u.Image.Instructions())
-	if arch == nil || !u.GNU() || u.Image.IsRelocatable() {
+func In(of *entries.Unit) (Functions, error) {
+	u := &of.Body
+	arch, folds := insn.For(u.Image.Instructions()), folds(u.Image)
+	if arch == nil || !u.GNU() && !folds || u.IsGo() || u.Image.IsRelocatable() {
 		return nil, nil
 	}
 	have, err := functions(u)
 	if err != nil || len(have) == 0 {
 		return nil, err
 	}
+	out := make(Functions)
+	if folds {
+		if err := linked(of, have, out); err != nil {
+			return nil, err
+		}
+	}
+	if u.GNU() {
+		err = merged(u, arch, have, out)
+	}
+	return out, err
+}
+
+// merged adds the functions of a unit that GCC has made one with others.
+func merged(u *body.Unit, arch *insn.Arch, have []function, out Functions) error {
 	symbols, err := unexplained(u, have)
 	if err != nil || len(symbols) == 0 {
-		return nil, err
+		return err
 	}
 	names := make(map[string]bool, len(symbols))
 	for i := range symbols {
@@ -79,9 +95,8 @@ func In(u *body.Unit) (Functions, error) {
 	}
 	lost, err := absents(u, names)
 	if err != nil || len(lost) == 0 {
-		return nil, err
+		return err
 	}
-	out := make(Functions)
 	for i := range symbols {
 		s := &symbols[i]
 		a, ok := lost[s.Name]
@@ -90,13 +105,13 @@ func In(u *body.Unit) (Functions, error) {
 		}
 		rec, err := codeOf(u, arch, &a, s, have)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if rec >= 0 {
 			out[u.Recs[rec].Root] = true
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // functions returns the functions of a unit that have code. Link-time optimization leaves their names in other units, which are not looked at.

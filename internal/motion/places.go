@@ -40,20 +40,61 @@ func (c *Rules) Guessed(i int32, w *flow.Way) bool {
 	g := c.Graph
 	n := g.Block(w.Insn)
 	first := c.Past(g.Blocks[n].First)
-	for at := first; at <= w.Insn; at++ {
-		if !c.borrowed(at) {
-			return false
+	if first == w.Insn {
+		if c.borrowed(first) && (n == 0 || !g.FallsThrough(n-1)) {
+			return true
 		}
-		if at == w.Insn {
-			return at == first && (n == 0 || !g.FallsThrough(n-1))
-		}
-		if at+1 == w.Insn {
-			break
-		}
+		return c.Unit.GNU() && c.turnsBack(i, n)
 	}
-	return !g.OnlyBehind(n, func(last int32) bool {
+	return c.noPlace(i, first, w.Insn) && !g.OnlyBehind(n, func(last int32) bool {
 		return last+1 == g.Blocks[n].First || !c.Bodies[i].Has(c.Owner[last])
 	})
+}
+
+// noPlace reports whether instructions are not a body's, and have no places of their own.
+func (c *Rules) noPlace(i, from, to int32) bool {
+	for at := from; at < to; at++ {
+		if c.Bodies[i].Has(c.Owner[at]) || !c.borrowed(at) {
+			return false
+		}
+	}
+	return from < to
+}
+
+// turnsBack reports whether a body goes on from a block to another one, between which and the first one nothing is but instructions of the caller's, in one block, that have no
+// places of their own, or copy registers: GCC copies what each turn of a loop begins with to the registers that the turn changes, and gives such copies places that say
+// nothing, as that of the function. A loop of the caller's around the body, which tests for it, looks the same.
+func (c *Rules) turnsBack(i, first int32) bool {
+	g := c.Graph
+	heads := make(map[int32]bool)
+	g.OnlyBehind(first, func(last int32) bool {
+		p := g.Block(last)
+		if b := &g.Blocks[p]; len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p)) {
+			heads[p] = true
+		}
+		return true
+	})
+	if len(heads) == 0 {
+		return false
+	}
+	seen := map[int32]bool{first: true}
+	for work := []int32{first}; len(work) > 0; {
+		b := &g.Blocks[work[0]]
+		work = work[1:]
+		if !c.Bodies[i].Has(c.Owner[b.Last-1]) {
+			continue
+		}
+		for _, to := range b.Succs {
+			switch {
+			case heads[to] && g.Blocks[to].First != b.Last:
+				return true
+			case !seen[to] && c.Bodies[i].Has(c.Owner[c.Past(g.Blocks[to].First)]):
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return false
 }
 
 // EntryRow reports whether a row is that of the beginning of a function out of line, which says nothing of its instructions: LLVM counts those that save registers to a body
