@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -163,7 +164,7 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 
 func (a *Attachment) sort() {
 	slices.Sort(a.Attached)
-	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
+	sort.Slice(a.Refused, func(i, j int) bool { return a.Refused[i].Site < a.Refused[j].Site })
 }
 
 // readsIn reports whether programs that read memory in one way run where another one is best.

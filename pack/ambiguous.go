@@ -1,8 +1,9 @@
 package pack
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"sort"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
@@ -44,7 +45,9 @@ func (t *typeTable) ambiguous() (out []name) {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(a, b name) int { return slices.Compare([]string{a.word, a.text}, []string{b.word, b.text}) })
+	sort.Slice(out, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(out[i].word, out[j].word), cmp.Compare(out[i].text, out[j].text)) < 0
+	})
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -177,9 +178,12 @@ func lanes[K comparable](c *counted, m map[K]*lane, name func(K) string) htmlLan
 
 // byCount returns the keys of a map, that with the largest count first.
 func byCount[K comparable, V any](m map[K]V, count func(V) uint64, name func(K) string) []K {
-	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
-		return cmp.Or(cmp.Compare(count(m[b]), count(m[a])), cmp.Compare(name(a), name(b)))
+	keys := slices.Collect(maps.Keys(m))
+	sort.Slice(keys, func(i, j int) bool {
+		a, b := keys[i], keys[j]
+		return cmp.Or(cmp.Compare(count(m[b]), count(m[a])), cmp.Compare(name(a), name(b))) < 0
 	})
+	return keys
 }
 
 // histogramKey is what a histogram is of: an argument, or the duration, of a definition in one function.
@@ -384,8 +388,9 @@ func (h *histogram) rows() (list, rest []bucket) {
 			words = append(words, b)
 		}
 	}
-	slices.SortFunc(words, func(a, b bucket) int {
-		return cmp.Or(cmp.Compare(h.buckets[b], h.buckets[a]), strings.Compare(a.word, b.word))
+	sort.Slice(words, func(i, j int) bool {
+		a, b := words[i], words[j]
+		return cmp.Or(cmp.Compare(h.buckets[b], h.buckets[a]), strings.Compare(a.word, b.word)) < 0
 	})
 	if n := min(len(words), wordsShown); n > 0 {
 		list, rest = words[:n], words[n:]
@@ -398,7 +403,9 @@ func (h *histogram) rows() (list, rest []bucket) {
 
 // filled returns a histogram's buckets of numbers in order, with the empty ones between.
 func (h *histogram) filled() (out []bucket) {
-	for _, b := range slices.SortedFunc(maps.Keys(h.buckets), bucket.compare) {
+	buckets := slices.Collect(maps.Keys(h.buckets))
+	sort.Slice(buckets, func(i, j int) bool { return buckets[i].compare(buckets[j]) < 0 })
+	for _, b := range buckets {
 		if b.word != "" {
 			continue
 		}

@@ -1,12 +1,12 @@
 package recording
 
 import (
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/page"
@@ -145,7 +145,7 @@ func (c *counted) page() *htmlRecording {
 	out.Threads = lanes(c, c.tasks, task.text)
 	out.Functions = lanes(c, c.functions, terminal.Text)
 	places := c.histogramsOf(out)
-	slices.SortFunc(c.kept, func(a, b keptHit) int { return cmp.Compare(a.number, b.number) })
+	sort.Slice(c.kept, func(i, j int) bool { return c.kept[i].number < c.kept[j].number })
 	for i := range c.kept {
 		h := c.kept[i].hit
 		t := taskOf(h)

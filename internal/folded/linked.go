@@ -85,7 +85,7 @@ func eachOf(img *entries.Image, units []int, f func(u *entries.Unit) error) erro
 
 // named adds the functions of a unit at whose address is the symbol of one whose entry has no address.
 func named(u *entries.Unit, byAddr map[uint64]*function, out Functions) error {
-	ranges, _, err := u.Unit.Code()
+	ranges, _, err := u.Code()
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package packfile
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -110,7 +109,7 @@ type Archived struct {
 // WriteArchive writes an archive. Its bytes do not depend on the order of the packs.
 func WriteArchive(w io.Writer, packs []Archived) error {
 	packs = slices.Clone(packs)
-	slices.SortFunc(packs, func(a, b Archived) int { return cmp.Compare(a.BuildID, b.BuildID) })
+	sort.Slice(packs, func(i, j int) bool { return packs[i].BuildID < packs[j].BuildID })
 	le := binary.LittleEndian
 	align := func(n int) int { return (n + archiveAlign - 1) / archiveAlign * archiveAlign }
 	at := align(archiveHead + len(packs)*archiveEntry)

@@ -7,12 +7,13 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -200,11 +201,8 @@ func (d *Dir) List() ([]Entry, error) {
 		}
 		out = append(out, Entry{name, st.Size, time.Unix(st.Mtim.Unix()), begun})
 	}
-	slices.SortFunc(out, func(a, b Entry) int {
-		if c := b.Used.Compare(a.Used); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+	sort.Slice(out, func(i, j int) bool {
+		return cmp.Or(out[j].Used.Compare(out[i].Used), strings.Compare(out[i].Name, out[j].Name)) < 0
 	})
 	return out, err
 }
