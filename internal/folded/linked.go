@@ -28,12 +28,7 @@ func folds(img *body.Image) bool {
 	if err != nil {
 		return false
 	}
-	for s := range bytes.SplitSeq(by, []byte{0}) {
-		if bytes.HasPrefix(s, []byte("mold ")) || bytes.HasPrefix(s, []byte("Linker: ")) && bytes.Contains(s, []byte("LLD ")) {
-			return true
-		}
-	}
-	return false
+	return bytes.HasPrefix(by, []byte("mold ")) || bytes.Contains(by, []byte("\x00mold ")) || bytes.Contains(by, []byte("Linker: ")) && bytes.Contains(by, []byte("LLD "))
 }
 
 // linkedRec is the key of a function out of line whose code a linker has made that of another one too: of that code, not of its function elsewhere.
