@@ -14,7 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/proof/walk"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -436,7 +436,7 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		c.Totals["made-up expressions with a fault in dead code"]++
 		return v.Reason.Code
 	}
-	if ok && err == nil && !st.Small && !st.same(got, st.shorten(res)) && asInCode(&v.Loc) {
+	if ok && err == nil && !st.Small && !st.same(got, st.shorten(res)) && exprtest.AsInCode(&v.Loc) {
 		if third {
 			c.Totals["operations that dwarfloc says the code makes of 32 bits"]++
 		}
@@ -467,22 +467,6 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		}
 	}
 	return reasons.None
-}
-
-// asInCode reports whether a location has a shift to the right or a division of 32 bits of registers: GCC's expression does not say how wide that is, and this reader
-// does not read the code.
-func asInCode(l *loc.Location) (found bool) {
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			switch n.Op {
-			case ops.Shr, ops.Shra, ops.Div, ops.Mod, ops.UDiv, ops.UMod:
-				if (n.A.Op == ops.ZExt || n.A.Op == ops.SExt) && n.A.Size == 4 {
-					n.A.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg })
-				}
-			}
-		})
-	})
-	return found
 }
 
 // machine returns the state that an evaluation at a site needs.

@@ -12,12 +12,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -374,6 +376,11 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			return err
 		}
 		want, ok, err := e.value(m)
+		if l := &e.arg.Loc; err == nil && l.Kind == loc.KindValue && exprtest.AsInCode(l) {
+			// Package agree compares it with the second reader's, with numbers of which both widths make the same.
+			want, ok = exprtest.Value(machine{m, p.img}, l.Expr)
+			want = exprtest.Extend(want, e.arg.Size, e.arg.Signed)
+		}
 		if e.arg.LowBit {
 			want &= 1
 		}
@@ -413,6 +420,29 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 		}
 	}
 	return nil
+}
+
+// machine makes the second evaluator's state an exprtest.Machine.
+type machine struct {
+	m   oracle.Machine
+	img *dwarfloc.Image
+}
+
+// Register returns a register.
+func (m machine) Register(n uint64) (uint64, bool) { return m.m.Reg(n) }
+
+// Address returns where an address of the image is.
+func (m machine) Address(addr uint64) uint64 { return addr + m.m.Bias }
+
+// Load reads memory.
+func (m machine) Load(addr uint64, size int) (uint64, bool) {
+	b := make([]byte, 8)
+	if m.img.Arch().BigEndian {
+		ok := m.m.Mem(addr, b[8-size:])
+		return binary.BigEndian.Uint64(b), ok
+	}
+	ok := m.m.Mem(addr, b[:size])
+	return binary.LittleEndian.Uint64(b), ok
 }
 
 // machine is the second evaluator's state at a site.
