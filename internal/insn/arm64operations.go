@@ -13,9 +13,8 @@ import (
 // What functions do not preserve: x0 to x18 and x30, of which x0 and x1 have results (AAPCS64, sections 6.1.1 and 6.9). The frame is at sp,
 // which is number 31, and x29.
 var arm64Operations = &operations{
-	steps:   true,
-	choices: Pattern{Unit: 4, Mask: 0x7fe00c00, Value: 0x1a800000}, // CSEL
-	decode:  decodeARM64, bits: 64, frame: 1<<31 | 1<<29, pointer: 29, lost: 1<<19 - 1 | 1<<30, results: 3,
+	steps:  true,
+	decode: decodeARM64, bits: 64, frame: 1<<31 | 1<<29, pointer: 29, lost: 1<<19 - 1 | 1<<30, results: 3,
 	condition: conditionARM64, bitsOf: bitsARM64, leads: leadsARM64, global: globalARM64,
 }
 

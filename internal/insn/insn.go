@@ -46,8 +46,6 @@ type Arch struct {
 	Updates func(code []byte) Registers
 	// Chooses reports whether the first instruction in code leaves a register as it is or, under a condition, gives it another's value.
 	Chooses func(code []byte, register uint64) bool
-	// Choices are bytes that each instruction has that Chooses reports.
-	Choices Pattern
 	// Aligns reports whether the first instruction in code clears lower bits of a register.
 	Aligns func(code []byte, register uint64) bool
 	// Follow follows the first instruction in code, which is at addr. It returns the condition

@@ -159,8 +159,6 @@ type operations struct {
 	leads func(o *operations, t *symbolic.Trace, code []byte, addr uint64) symbolic.Value
 	// global returns an address that an operation computes from its own: LARL, AUIPC. It may be nil.
 	global func(op *operation, addr uint64) (uint64, bool)
-	// choices is Arch.Choices.
-	choices Pattern
 	// steps is set if accesses can change the register of their address.
 	steps bool
 	// before sets what registers are by the address of an instruction. It may be nil.
@@ -179,7 +177,6 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 		a.Results.Calls = x.calls
 	}
 	a.Shape, a.Writes, a.Updates, a.Chooses, a.Aligns, a.Accesses, a.Operand = x.shape, x.writes, x.updates, x.chooses, x.aligns, x.accesses, x.operandAt
-	a.Choices = o.choices
 	a.Spills, a.Numbered, a.Touches, a.Touching = x.spills, x.numbered, x.touches, x.touching
 	if o.steps {
 		a.Steps = x.stepped

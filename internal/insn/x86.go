@@ -34,7 +34,6 @@ var i386 = sync.OnceValue(func() *Arch {
 })
 
 func (m *x86) arch(o *operations) *Arch {
-	o.choices = Pattern{Unit: 1, Mask: 0xf0ff, Value: 0x400f} // 0f 40 to 0f 4f: CMOVcc
 	o.decode, o.bits, o.frame, o.condition, o.leads = m.operation, m.bits, 1<<o.stack|1<<o.pointer, m.condition, m.leads
 	return fromTables(&Arch{Results: Results{Calls: m.calls}}, m.next, o)
 }

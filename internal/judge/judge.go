@@ -129,10 +129,9 @@ type Evidence interface {
 	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.
 	Over() (bool, error)
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
-	// had it last; or a register that has it, and a copy of that, in which no variable is noted, was changed so.
+	// had it last.
 	ChosenSince() (bool, error)
-	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run; or what is computed
-	// is that of a caller's variable which is first noted where paths meet, and on none of them.
+	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)
 }
 

@@ -120,12 +120,10 @@ var Rows = []Row{
 		},
 	},
 	{
-		// GCC notes "len = 2" at the end of one of several branches that go on in common code, and at that code's address. And "n = flags & 1", which is the 1 that one branch assigns
-		// to n, where branches meet.
-		Name: "joined", Because: "paths meet where a note begins that covers no code, or is of a computation and on none of them: it may be that of one path", Doubt: reasons.Contradictory,
+		// GCC notes "len = 2" at the end of one of several branches that go on in common code, and at that code's address.
+		Name: "joined", Because: "paths meet at the probe, where a note of a number covers no code: it may be that of one path", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			// The address of a member is computed for the call, mostly.
-			if !c.Views || c.Entry || c.Place != Fixed && (c.Place != Computed || c.Pointer) || c.Note == Whole {
+			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Whole {
 				return false, nil
 			}
 			return e.Joined()

@@ -498,9 +498,6 @@ func tracked(u *entries.Unit, top int32) (tracked bool, err error) {
 
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
-	if e.ev.candidate.Place == judge.Computed {
-		return e.firstNotedAtJoin()
-	}
 	if s.Kind != entries.Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
 		return false, nil
 	}

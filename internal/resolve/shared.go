@@ -22,20 +22,12 @@ type Shared struct {
 	computing     markedOf
 	computingFrom uint64
 	frames        dw.CFARules
-	choices       []body.Choice // before an instruction: see choicesNear
-	choicesAt     instructionOf
 }
 
 // markedOf is a function, or an inlined body.
 type markedOf struct {
 	u   *entries.Unit
 	rec int32
-}
-
-// instructionOf is an instruction of a unit.
-type instructionOf struct {
-	u    *entries.Unit
-	addr uint64
 }
 
 // Share makes an evaluator use what others know.
@@ -50,20 +42,6 @@ func (ev *Evaluator) memory() *Shared {
 		ev.shared = new(Shared)
 	}
 	return ev.shared
-}
-
-// choicesNear returns what instructions before a site have chosen: bodies that begin at one address are asked about one after another.
-func (ev *Evaluator) choicesNear(s *entries.Spot) ([]body.Choice, error) {
-	k, at := ev.memory(), instructionOf{s.U, s.At.Addr}
-	if k.choicesAt == at {
-		return k.choices, nil
-	}
-	var err error
-	k.choices, err = s.U.Body.ChoicesNear(k.choices[:0], s.At.Addr)
-	if k.choicesAt = at; err != nil {
-		k.choicesAt = instructionOf{}
-	}
-	return k.choices, err
 }
 
 // codeOf returns the code of the function that has a site: mostly the next site's too.

@@ -45,26 +45,6 @@ func (s *State) IsOf(x *Operation, a, b Value, bits uint8) bool {
 	return is(x.Of, a) && is(x.By, b)
 }
 
-// Alike returns the other registers that hold what one does.
-func (s *State) Alike(n uint64) (out Registers) {
-	for i := range s.t.Regs {
-		if uint64(i) != n && n < uint64(len(s.t.Regs)) && s.t.Regs[i] == s.t.Regs[n] {
-			out |= 1 << i
-		}
-	}
-	return out
-}
-
-// Kept returns the registers that hold what they held where the path begins.
-func (s *State) Kept() (out Registers) {
-	for i := range s.t.Regs {
-		if s.t.Regs[i].Single() == int32(i+1) { // as begin has made them
-			out |= 1 << i
-		}
-	}
-	return out
-}
-
 // Holds reports whether a register that is followed holds a number, or something that is made of what that is made of.
 func (s *State) Holds(a Value) bool {
 	for i := range s.t.Regs {
