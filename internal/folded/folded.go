@@ -63,7 +63,7 @@ func Unpack(packed []byte) (f Functions, ok bool) {
 // In returns the functions of a unit that have the code of another one too.
 func In(of *entries.Unit) (Functions, error) {
 	u := &of.Body
-	arch, folds := insn.For(u.Image.Instructions()), folds(u.Image)
+	arch, folds := insn.For(u.Image.Instructions()), folds(of.Img)
 	if arch == nil || !u.GNU() && !folds || u.IsGo() || u.Image.IsRelocatable() {
 		return nil, nil
 	}

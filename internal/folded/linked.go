@@ -15,8 +15,18 @@ import (
 // Linkers fold equal sections, and so functions that have one each (--icf of gold, LLD and mold). gold lets the entries of all in the debug information be at the address of
 // the one that is left. LLD and mold leave their symbols there, and take the address from the entries of those that are gone.
 
-// folds reports whether a linker that can fold sections has linked a file.
-func folds(img *body.Image) bool {
+// folds reports whether a linker that can fold sections has linked an image's file.
+func folds(img *entries.Image) bool {
+	type key struct{}
+	known, ok := img.Derived.Load(key{})
+	if !ok {
+		known, _ = img.Derived.LoadOrStore(key{}, linkedBy(img.Code))
+	}
+	return known.(bool)
+}
+
+// linkedBy reports whether such a linker has left its name in a file.
+func linkedBy(img *body.Image) bool {
 	f := img.File
 	if kernel, err := img.IsKernel(); err != nil || kernel {
 		return false // a kernel's functions have addresses of their own

@@ -552,13 +552,16 @@ func (e *evidence) PassedBefore() (bool, error) { return e.passed(e.s.At.Addr) }
 
 // passed reports what PassedOn does, of the variables whose places are noted before an address.
 func (e *evidence) passed(before uint64) (bool, error) {
-	callers, err := e.callersPlaces()
-	if err != nil {
-		return false, err
+	if !e.ev.callersRead {
+		var err error
+		if e.ev.callers, err = callersPlaces(e.s); err != nil {
+			return false, err
+		}
+		e.ev.callersRead = true
 	}
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
-	for i := range callers {
-		its := &callers[i]
+	for i := range e.ev.callers {
+		its := &e.ev.callers[i]
 		if its.Lo >= before {
 			continue
 		}
@@ -587,20 +590,14 @@ func (e *evidence) Placed() (bool, error) {
 }
 
 // callersPlaces returns where the variables of the functions are that the site is inlined into.
-func (e *evidence) callersPlaces() ([]entries.Chosen, error) {
-	ev := e.ev
-	if ev.callersRead {
-		return ev.callers, nil
-	}
-	ev.callers = ev.callers[:0]
-	_, err := e.s.OfCallers(func(x *entries.Scoped) (bool, error) {
-		if its, ok := e.s.Placed(x); ok {
-			ev.callers = append(ev.callers, its)
+func callersPlaces(s *entries.Spot) (out []entries.Chosen, err error) {
+	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		if its, ok := s.Placed(x); ok {
+			out = append(out, its)
 		}
 		return false, nil
 	})
-	ev.callersRead = err == nil
-	return ev.callers, err
+	return out, err
 }
 
 // Elsewhere looks at where the debug information says that the body is entered, which is at its first statement if that has a view.
