@@ -61,14 +61,15 @@ func (c *Rules) noPlace(i, from, to int32) bool {
 	return from < to
 }
 
-// turnsBack reports whether a body goes on from a block to another one, between which and the first one nothing is but instructions of the caller's that have no places of
-// their own, in one block: GCC copies what each turn of a loop begins with to the registers that the turn changes.
+// turnsBack reports whether a body goes on from a block to another one, between which and the first one nothing is but instructions of the caller's, in one block, that have no
+// places of their own, or copy registers: GCC copies what each turn of a loop begins with to the registers that the turn changes, and gives such copies places that say
+// nothing, as that of the function. A loop of the caller's around the body, which tests for it, looks the same.
 func (c *Rules) turnsBack(i, first int32) bool {
 	g := c.Graph
 	heads := make(map[int32]bool)
 	g.OnlyBehind(first, func(last int32) bool {
 		p := g.Block(last)
-		if b := &g.Blocks[p]; len(b.Succs) == 1 && p != first && c.noPlace(i, b.First, b.Last) {
+		if b := &g.Blocks[p]; len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p)) {
 			heads[p] = true
 		}
 		return true
