@@ -69,8 +69,10 @@ func (c *Rules) turnsBack(i, first int32) bool {
 	heads := make(map[int32]bool)
 	g.OnlyBehind(first, func(last int32) bool {
 		p := g.Block(last)
-		if b := &g.Blocks[p]; len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p)) {
-			heads[p] = true
+		b := &g.Blocks[p]
+		own := func(last int32) bool { return c.Bodies[i].Has(c.Owner[last]) }
+		if len(b.Succs) == 1 && p != first && !g.OnlyBehind(p, own) && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p)) {
+			heads[p] = true // what only the body comes to is CopiesAlone
 		}
 		return true
 	})
