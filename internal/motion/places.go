@@ -71,8 +71,8 @@ func (c *Rules) turnsBack(i, first int32) bool {
 		p := g.Block(last)
 		b := &g.Blocks[p]
 		own := func(last int32) bool { return c.Bodies[i].Has(c.Owner[last]) }
-		if len(b.Succs) == 1 && p != first && !g.OnlyBehind(p, own) && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p)) {
-			heads[p] = true // what only the body comes to is CopiesAlone
+		if len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p) && !g.OnlyBehind(p, own)) {
+			heads[p] = true // copies that only the body comes to are CopiesAlone
 		}
 		return true
 	})
