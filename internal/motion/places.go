@@ -105,6 +105,21 @@ func (c *Rules) EntryRow(r *dw.Row) bool {
 	return r.Column == 0 && !c.Unit.GNU() && !c.Unit.IsGo() && len(c.Ranges) > 0 && r.Addr == c.Ranges[0].Lo
 }
 
+// Sunk reports whether an instruction of the caller's has what LLVM makes of two positions in the line of a body's call, that line without a column: it puts an instruction whose
+// result only a part of the body needs in front of that, and what is merged of its position in the call and of that of the body's instruction there is in the call's
+// line (MachineSinking, DILocation::getMergedLocation). Where columns are not written, the call has none either.
+func (c *Rules) Sunk(i, at int32, r *dw.Row) bool {
+	if r.Column != 0 || c.Unit.GNU() || c.Unit.IsGo() {
+		return false
+	}
+	for b := &c.Bodies[i]; b.Parent >= 0; b = &c.Bodies[b.Parent] {
+		if b.Parent == c.Owner[at] {
+			return b.Call.Column != 0 && b.Call.Line == r.Line && b.Call.File == r.File
+		}
+	}
+	return false
+}
+
 // OnlyLeaves reports whether all that is left of a piece of a body is a jump out of the body: LLVM copies the end of a block to paths that go on alike, also to those of
 // others, and the jump keeps the position of a run's end. It may also be all that is left of a run.
 func (c *Rules) OnlyLeaves(i, at int32) bool {
