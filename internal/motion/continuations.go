@@ -55,8 +55,8 @@ func (c *Rules) continues(i, first int32, in []flow.Way) bool {
 }
 
 // comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the
-// two but what loads registers again: where several bodies compare the same, LLVM does so once, for the first of them, and then repeats that, with its position, in front
-// of each branch. A run would branch itself.
+// two but what loads registers again, or computes for others: where several bodies compare the same, LLVM does so once, for the first of them, and then repeats that, with its
+// position, in front of each branch. A run would branch itself.
 func (c *Rules) comparesFor(i, first int32) bool {
 	last := c.Graph.Blocks[c.Graph.Block(first)].Last - 1
 	r := c.RowAt(last)
@@ -75,10 +75,11 @@ func (c *Rules) comparesFor(i, first int32) bool {
 		if c.Graph.Insns[at].Kind != flow.Plain {
 			return false
 		}
-		if r := c.RowAt(at); r != nil && r.Line == 0 {
+		own := c.Bodies[i].Has(c.Owner[at])
+		if r := c.RowAt(at); r != nil && r.Line == 0 || !own && at > first && !c.Acts(at) {
 			continue
 		}
-		if _, w, ok := c.Arch.Accesses(c.Graph.Bytes(at)); !ok || w != (insn.Writes{}) || !c.Bodies[i].Has(c.Owner[at]) {
+		if _, w, ok := c.Arch.Accesses(c.Graph.Bytes(at)); !ok || w != (insn.Writes{}) || !own {
 			return false
 		}
 	}

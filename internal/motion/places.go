@@ -61,15 +61,18 @@ func (c *Rules) noPlace(i, from, to int32) bool {
 	return from < to
 }
 
-// turnsBack reports whether a body goes on from a block to another one, between which and the first one nothing is but instructions of the caller's that have no places of
-// their own, in one block: GCC copies what each turn of a loop begins with to the registers that the turn changes.
+// turnsBack reports whether a body goes on from a block to another one, between which and the first one nothing is but instructions of the caller's, in one block, that have no
+// places of their own, or copy registers: GCC copies what each turn of a loop begins with to the registers that the turn changes, and gives such copies places that say
+// nothing, as that of the function. A loop of the caller's around the body, which tests for it, looks the same.
 func (c *Rules) turnsBack(i, first int32) bool {
 	g := c.Graph
 	heads := make(map[int32]bool)
 	g.OnlyBehind(first, func(last int32) bool {
 		p := g.Block(last)
-		if b := &g.Blocks[p]; len(b.Succs) == 1 && p != first && c.noPlace(i, b.First, b.Last) {
-			heads[p] = true
+		b := &g.Blocks[p]
+		own := func(last int32) bool { return c.Bodies[i].Has(c.Owner[last]) }
+		if len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p) && !g.OnlyBehind(p, own)) {
+			heads[p] = true // copies that only the body comes to are CopiesAlone
 		}
 		return true
 	})
@@ -100,6 +103,21 @@ func (c *Rules) turnsBack(i, first int32) bool {
 // that begins behind them, and gives no other row to those without a position that come next.
 func (c *Rules) EntryRow(r *dw.Row) bool {
 	return r.Column == 0 && !c.Unit.GNU() && !c.Unit.IsGo() && len(c.Ranges) > 0 && r.Addr == c.Ranges[0].Lo
+}
+
+// Sunk reports whether an instruction of the caller's has what LLVM makes of two positions in the line of a body's call, that line without a column: it puts an instruction whose
+// result only a part of the body needs in front of that, and what is merged of its position in the call and of that of the body's instruction there is in the call's
+// line (MachineSinking, DILocation::getMergedLocation). Where columns are not written, the call has none either.
+func (c *Rules) Sunk(i, at int32, r *dw.Row) bool {
+	if r.Column != 0 || c.Unit.GNU() || c.Unit.IsGo() {
+		return false
+	}
+	for b := &c.Bodies[i]; b.Parent >= 0; b = &c.Bodies[b.Parent] {
+		if b.Parent == c.Owner[at] {
+			return b.Call.Column != 0 && b.Call.Line == r.Line && b.Call.File == r.File
+		}
+	}
+	return false
 }
 
 // OnlyLeaves reports whether all that is left of a piece of a body is a jump out of the body: LLVM copies the end of a block to paths that go on alike, also to those of

@@ -73,12 +73,16 @@
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
 //	CopiesAlone          copied variables where paths meet, all copies   a block of copies alone, at one place that       not looked at
 //	                     at the place of one path's                     another path there has; code of the caller's
+//	Sunk                 loads an argument in the midst of the body     LLVM since 16, the row has the line of the call,    not looked at
+//	                                                                    without a column; code of the caller's there
 //	EntryRow             counts a function's first instructions to a    the row is the function's first, without         not looked at
 //	                     body                                           column; a body that is declared so
 //	RestMerged           merged what follows, without position          most bodies act and this piece does not, but     again
 //	                                                                    what it feeds does; a run that ends there
 //	Guessed              gave an instruction its neighbour's place      GCC, the place is that of what stands before     again
 //	                                                                    and execution jumps there; a place of its own
+//	turnsBack            copied registers for the next turn of the      GCC, the body goes on to such copies, or to what  again
+//	                     body's own loop                                has no place, and they to it; a caller's loop
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
 //

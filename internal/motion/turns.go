@@ -20,17 +20,16 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 	if !own(c.Past(g.Blocks[to].First)) || !g.OnlyBehind(n, own) { // which is found faster than what the instructions do
 		return false
 	}
+	if !c.onlyCopies(i, n) {
+		return false
+	}
 	place := (*body.Place)(nil)
 	for at := b.First; at < b.Last; at++ {
 		if k := g.Insns[at].Kind; k == flow.Nop || k == flow.Jump {
 			continue
 		}
-		reads, w, ok := c.Arch.Accesses(g.Bytes(at))
 		r := c.RowAt(at)
-		if !ok || r == nil || g.Insns[at].Kind != flow.Plain || w.Memory || !reads.One() || !w.Registers.One() || own(at) {
-			return false
-		}
-		if _, _, accesses := c.Arch.Operand(g.Bytes(at)); accesses {
+		if r == nil {
 			return false
 		}
 		if p := c.PlaceOf(r, at); place == nil {
@@ -53,4 +52,21 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 		return true
 	})
 	return found
+}
+
+// onlyCopies reports whether all that a block does, and it does something, is to copy registers, and none of that is a body's.
+func (c *Rules) onlyCopies(i, n int32) (some bool) {
+	g := c.Graph
+	for at := g.Blocks[n].First; at < g.Blocks[n].Last; at++ {
+		if k := g.Insns[at].Kind; k == flow.Nop || k == flow.Jump {
+			continue
+		}
+		reads, w, ok := c.Arch.Accesses(g.Bytes(at))
+		_, _, accesses := c.Arch.Operand(g.Bytes(at))
+		if !ok || accesses || g.Insns[at].Kind != flow.Plain || w.Memory || !reads.One() || !w.Registers.One() || c.Bodies[i].Has(c.Owner[at]) {
+			return false
+		}
+		some = true
+	}
+	return some
 }

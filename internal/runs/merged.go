@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
 // LLVM merges equal instructions of several instances of a function: it takes them out of the
@@ -111,20 +112,45 @@ func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) body.
 
 // goesOnIn reports whether a run that has begun in other bodies goes on in a body, at the first instruction of a block, where runs of another one begin that has lost what it
 // begins with. Each path there comes from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
-// but what was merged: a body that has it itself has been there already, and what follows is another run.
+// but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place.
 func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 	g := c.Graph
 	if c.Past(g.Blocks[block].First) != at || g.Paths(block) == 0 {
 		return false
 	}
 	place := c.placeIn(kin, i, c.RowAt(at), at)
+	rest := c.needsRest(kin, i, at, place)
 	return g.OnlyBehind(block, func(last int32) bool {
+		for g.Insns[last].Kind == flow.Nop && last > 0 && g.Block(last-1) == g.Block(last) {
+			last-- // what aligns the instruction
+		}
 		from := i
 		if !c.Bodies[i].Has(c.Owner[last]) {
 			from = c.member(kin, c.Owner[last])
 		}
-		return from >= 0 && from != in && c.shares(from, in) && !c.hasPlace(kin, i, from, place)
+		return from >= 0 && from != in && c.shares(from, in) && (rest || !c.hasPlace(kin, i, from, place))
 	})
+}
+
+// needsRest reports whether an instruction at a place goes on with what instructions of bodies that share code, at that place too, have computed wherever execution comes from,
+// and none of these bodies has another one that is alike: a run computes that itself. What one run leaves to the next one, as a sum, the instruction changes itself, or there
+// is one like it in each body.
+func (c *Code) needsRest(kin map[int32]kinship, i, at int32, place body.Place) bool {
+	kindred := func(n int32) bool {
+		r := c.RowAt(n)
+		return r != nil && (c.Bodies[i].Has(c.Owner[n]) || c.member(kin, c.Owner[n]) >= 0) && c.placeIn(kin, i, r, n) == place
+	}
+	reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(at))
+	found := false
+	for reg := uint16(0); ok && reads != 0 && !found; reg, reads = reg+1, reads>>1 {
+		found = reads&1 != 0 && !writes.Registers.Has(uint64(reg)) && c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), kindred)
+	}
+	for n := range int32(len(c.Owner)) {
+		if found && n != at && c.Shape(n) == c.Shape(at) && kindred(n) {
+			return false
+		}
+	}
+	return found
 }
 
 // hasPlace reports whether an instruction of a body, i or one of its kin, is at a place.
