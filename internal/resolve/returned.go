@@ -1,0 +1,26 @@
+package resolve
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Returned looks at the code for which a note holds. What is passed the caller has computed, so it is not an instruction of the body's that does so.
+func (e *evidence) Returned() (bool, error) {
+	s := e.s
+	var from body.Registers
+	e.v.Loc.Exprs(func(x *loc.Expr) {
+		x.Walk(func(r *loc.Expr) {
+			if r.Op == ops.Reg && r.K < body.Followed {
+				from |= 1 << r.K
+			}
+		})
+	})
+	if s.Kind != entries.Inline || from == 0 || e.c.Hi <= s.At.Addr || !s.U.Img.Code.WritesBetween(s.At.Addr, e.c.Hi, from, nil) {
+		return false, nil
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	return err == nil && !s.U.Img.Code.WritesBetween(s.At.Addr, e.c.Hi, from, ranges), err
+}
