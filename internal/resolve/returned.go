@@ -7,7 +7,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Returned looks at the code for which a note holds. What is passed the caller has computed, so it is not an instruction of the body's that does so.
+// Returned looks at the code for which a note holds. An instruction of the body's can also compute what is passed, where nothing else needs that: but the note of such an
+// argument does not begin behind the body's statements.
 func (e *evidence) Returned() (bool, error) {
 	s := e.s
 	var from body.Registers
