@@ -282,26 +282,33 @@ func (img *Image) straightBefore(rows []dw.Row, at, far uint64) (from uint64, ok
 // Absolute is the base of memory at an address that no register has.
 const Absolute = math.MaxUint64
 
-// StoredBehind calls f for each instruction in straight code from a link-time address on that stores memory at a distance from a register, as long as no instruction
-// has changed that, or with Absolute as the base, memory at a link-time address of which the first byte is known.
+// StoredBehind calls f for each instruction in code from a link-time address on that is executed however that goes on, and that stores memory at a distance from a register, as long as no
+// instruction has changed that, or with Absolute as the base, memory at a link-time address of which the first byte is known.
 func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot)) {
-	sec := img.SectionAt(from)
-	if sec == nil {
+	sec, arch := img.SectionAt(from), insn.For(img.Instructions())
+	if sec == nil || arch == nil {
 		return
 	}
-	img.straight(from, min(from+maxFirst, sec.Addr+sec.Size), func(arch *insn.Arch, at uint64, code []byte) bool {
-		if base == Absolute {
+	to, past := min(from+maxFirst, sec.Addr+sec.Size), from
+	_, _ = img.each(dw.Range{Lo: from, Hi: to}, func(at uint64, in insn.Insn, code []byte) bool {
+		switch {
+		case !in.Onward || in.Call || in.Lost || in.Leaves || in.Trap:
+			return false
+		case in.Branches: // over a few instructions
+			past = max(past, at+uint64(in.Target))
+			return in.Target > 0 && past < to
+		case base == Absolute:
 			if arch.Global == nil {
 				return false
 			}
-			if to, ok := arch.Global(code, at); ok && to != 0 {
+			if to, ok := arch.Global(code, at); ok && to != 0 && at >= past {
 				if w, ok := arch.Writes(code); ok && w.Memory {
 					f(at, Slot{Base: Absolute, Off: int64(to), Size: 1})
 				}
 			}
 			return true
 		}
-		if m, stores, ok := arch.Operand(code); ok && stores && m.Base == base {
+		if m, stores, ok := arch.Operand(code); ok && stores && m.Base == base && at >= past {
 			f(at, m)
 		}
 		w, ok := arch.Writes(code)

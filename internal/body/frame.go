@@ -114,7 +114,8 @@ func (u *Unit) StoresAll(rec int32, before uint64, m Slot) (all, computes bool, 
 			switch writes, touches := arch.Touching(code); {
 			case !touches && gnu:
 				reads, w, ok := arch.Accesses(code)
-				computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && !w.Memory && !in.Call
+				// What sets the stack pointer too takes what is there from the stack: POP.
+				computes = ok && reads&base != 0 && w.Registers&^(base|sp) != 0 && w.Registers&sp == 0 && !w.Memory && !in.Call
 			case writes && touches && at < before:
 				if x, _, ok := arch.Operand(code); ok && x.Base == m.Base {
 					for i := max(x.Off, m.Off); i < min(x.Off+x.Size, m.Off+m.Size); i++ {

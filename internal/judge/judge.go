@@ -131,6 +131,8 @@ type Evidence interface {
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
 	// had it last.
 	ChosenSince() (bool, error)
+	// Returned reports whether the note ends where an instruction of the body's has changed what it is computed from: the variable then has what that computed.
+	Returned() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)
 }

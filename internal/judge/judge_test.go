@@ -14,7 +14,7 @@ type known struct {
 	begun, passedOn, midway, looped, overtaken, made        bool
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
-	chosen                                                  bool
+	chosen, returned                                        bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -39,6 +39,7 @@ func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
+func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
@@ -94,6 +95,8 @@ func TestRows(t *testing.T) {
 		{"views", false, views, known{midway: true, passedOn: true, assigned: judge.Inside}},
 		{"views: the caller's", false, with(views, func(c *candidate) { c.Changed = true }), known{passedOn: true}},
 		{"views: the caller's", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true}},
+		{"views: the caller's", false, with(computed(views), func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true}},
+		{"views: after a statement", true, with(computed(views), func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true, returned: true}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Later, judge.Fixed }), known{passedOn: true, begun: true}},
 		{"views: changed", true, with(views, func(c *candidate) { c.Changed = true }), known{}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},

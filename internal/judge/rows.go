@@ -155,7 +155,12 @@ var Rows = []Row{
 			if !c.Views || !c.Changed && (c.Note != Later || c.Place == Fixed) {
 				return false, nil
 			}
-			return e.PassedOn()
+			if passed, err := e.PassedOn(); !passed || err != nil || c.Note != Later || c.Place != Computed {
+				return passed, err
+			}
+			// GCC notes what "n = add(n)" makes as the parameter too, where one register has both: the caller's variable is that, behind the body's statements.
+			returned, err := e.Returned()
+			return !returned, err
 		},
 	},
 	{

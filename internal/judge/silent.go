@@ -64,5 +64,8 @@ func (Silent) ChosenSince() (bool, error) { return false, nil }
 // Joined is false.
 func (Silent) Joined() (bool, error) { return false, nil }
 
+// Returned is false.
+func (Silent) Returned() (bool, error) { return false, nil }
+
 // Over is false.
 func (Silent) Over() (bool, error) { return false, nil }

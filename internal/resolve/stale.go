@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -155,18 +156,33 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant, known bool) (bool, erro
 		}
 		merged := here && constant && x.at.Size >= 16 && (x.at.Off < o.Off || x.at.Off+x.at.Size > o.Off+o.Size)
 		earlier := here && known && x.addr < end && int(row.Line) <= s.CallLine
-		if !merged && !earlier && (!known || !constant) {
+		begun := here && constant && !merged && !earlier && statementBefore(rows, row, s.At.Addr, x.addr)
+		if !merged && !earlier && !begun && (!known || !constant) {
 			continue
 		}
 		c, err := ev.codeOf(s)
 		if err != nil {
 			return false, err
 		}
-		if before, own := c.Precedes(s.Rec, x.addr); before && known && constant || own && (merged || earlier) {
+		if before, own := c.Precedes(s.Rec, x.addr); before && known && constant || own && (merged || earlier || begun) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// statementBefore reports whether an instruction at a link-time address behind a site is of a statement that began before the site, not far from there, and not again in between, as the next turn of
+// a loop would: by GCC's markers, which stay where the statement was.
+func statementBefore(rows []dw.Row, of *dw.Row, site, addr uint64) (before bool) {
+	const near = 256
+	for k := sort.Search(len(rows), func(k int) bool { return rows[k].Addr+near > site }); k < len(rows) && rows[k].Addr <= addr; k++ {
+		if r := &rows[k]; r.Stmt && !r.End && r.File == of.File && r.Line == of.Line {
+			if before = r.Addr <= site; !before {
+				return false
+			}
+		}
+	}
+	return before
 }
 
 // changesSuch reports whether another parameter of the function points to an object of so many bytes that is not const: it can be the same one.
