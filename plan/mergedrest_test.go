@@ -7,75 +7,90 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// TestMergedRest: LLVM merges the last instructions of several instances into one of their own, and what is before has the position of these too: one expression. No run begins
-// at what needs that. Where each instance is left as it was and a further call of each path was merged, runs begin there.
+// TestMergedRest: compilers compute in front of a test what the body behind it begins with, and merge the rest of that with other code. What is hit in front
+// of the test need not be a run.
 func TestMergedRest(t *testing.T) {
 	const source = `
-#define NOINLINE __attribute__((noinline))
-#define INLINE static inline __attribute__((always_inline))
-volatile unsigned sink;
-NOINLINE void put(unsigned digit, unsigned left) { sink = digit ^ left; }
-INLINE void take(unsigned *digit, unsigned *left, unsigned by)
+struct value { union { double number; const char *text; struct value *object; } u; char pad[7]; char type; };
+struct state { int bottom, fails, top; struct value *stack; };
+#define STACK (s->stack)
+#define TOP (s->top)
+#define BOT (s->bottom)
+#define CHECK(n) if (TOP + n >= 256) overflow(s)
+__attribute__((noreturn)) void fail(struct state *s);
+__attribute__((always_inline)) static inline void overflow(struct state *s)
 {
-	*digit = *left / by;
-	*left %= by;
+	STACK[TOP].type = 4;
+	STACK[TOP].u.text = "stack overflow";
+	++TOP;
+	fail(s);
 }
-NOINLINE void digits(unsigned left, int n)
+static struct value *at(struct state *s, int i)
 {
-	for (; n > 0; n--) {
-		unsigned digit = 0;
-		switch (n) {
-		case 5:
-			take(&digit, &left, 10000);
-			break;
-		case 4:
-			take(&digit, &left, 1000);
-			break;
-		case 3:
-			take(&digit, &left, 100);
-			break;
-		case 2:
-			take(&digit, &left, 10);
-			break;
-		case 1:
-			digit = left;
-			left = 0;
-			break;
+	static struct value undefined = { {0}, {0}, 1 };
+	i = i < 0 ? TOP + i : BOT + i;
+	if (i < 0 || i >= TOP)
+		return &undefined;
+	return STACK + i;
+}
+void number(struct state *s, double n) { CHECK(1); STACK[TOP].type = 3; STACK[TOP].u.number = n; ++TOP; }
+void nothing(struct state *s) { CHECK(1); STACK[TOP].type = 1; ++TOP; }
+void value(struct state *s, struct value v) { CHECK(1); STACK[TOP] = v; ++TOP; }
+void object(struct state *s, struct value *v) { CHECK(1); STACK[TOP].type = 7; STACK[TOP].u.object = v; ++TOP; }
+void copy(struct state *s, int i) { CHECK(1); STACK[TOP] = *at(s, i); ++TOP; }
+int pushed(struct state *s, struct value *v)
+{
+	struct value *x = v->u.object;
+	if (v->type == 9) {
+		if (x) object(s, x); else nothing(s);
+		return 1;
+	}
+	copy(s, -2);
+	nothing(s);
+	if (x) value(s, *v);
+	return 0;
+}
+int run(struct state *s, const char *code)
+{
+	for (;; code++)
+		switch (*code) {
+		case 'n': number(s, 7); break;
+		case 'u': nothing(s); break;
+		case 'c': copy(s, 1); break;
+		case 'd': copy(s, -1); copy(s, -2); break;
+		case 'm': number(s, TOP); copy(s, 0); break;
+		case 'p': pushed(s, at(s, -1)); break;
+		case 'l': CHECK(1); STACK[TOP++] = STACK[BOT + *++code]; break;
+		case 'L': CHECK(1); STACK[TOP++] = STACK[*++code]; break;
+		case 0: return TOP;
 		}
-		put(digit, left);
-	}
-}
-INLINE void mix(unsigned *sum, unsigned by)
-{
-	*sum = *sum * 5 + by;
-}
-NOINLINE unsigned sums(unsigned a, unsigned b, int way)
-{
-	unsigned sum = sink;
-	if (way > 3) {
-		mix(&sum, 3);
-		put(sum, a);
-		mix(&sum, b);
-	} else {
-		mix(&sum, 7);
-		put(a, sum);
-		mix(&sum, b);
-	}
-	return sum;
-}
-int main(int argc, char **argv)
-{
-	digits(argc * 12345, 5);
-	return sums(argc, argc + 1, argc) & 1;
 }
 `
-	for _, cc := range []string{"clang-14", "clang-16", "clang-19", "clang-22"} {
-		exe := built(t, cc, "-O2", map[string]string{"a.c": source})
-		for name, n := range map[string]int{"take": 4, "mix": 2} {
-			p := plantest.New(t, exe, name, plan.Options{})
-			if len(p.Sites) < n || name == "take" && len(p.Sites) > n {
-				t.Errorf("%s: %d probes of %s: %v", cc, len(p.Sites), name, p.Sites)
+	const rest = `
+struct value { long v[2]; };
+struct state { int bottom, fails, top; struct value *stack; };
+void fail(struct state *s) { __builtin_trap(); }
+int run(struct state *s, const char *code);
+static struct value v[256];
+int main(void) { struct state s = {0, 0, 0, v}; return run(&s, "nucdmnnpp"); }
+`
+	for _, tt := range []struct {
+		compiler, options string
+		again             int
+	}{
+		{"clang-14", "-O2", 4}, {"clang-15", "-O2", 4}, {"clang-16", "-O2", 4},
+		{"gcc-11", "-O2", 3}, {"gcc-11", "-O3", 2}, {"gcc-12", "-O2", 4}, {"gcc-12", "-O3", 4},
+	} {
+		img := built(t, tt.compiler, tt.options, map[string]string{"a.c": source, "b.c": rest})
+		p := plantest.New(t, img, "overflow s", plan.Options{})
+		again := 0
+		for i := range p.Sites {
+			if p.Sites[i].Way.Again {
+				again++
 			}
+		}
+		if again != tt.again {
+			t.Errorf("%s %s: %d of %d sites may be hit without a run, not %d", tt.compiler, tt.options, again, len(p.Sites), tt.again)
 		}
 	}
 }
