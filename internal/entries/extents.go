@@ -27,7 +27,7 @@ type extents struct {
 	new       bool  // the index does not have them
 
 	overlapOnce sync.Once
-	overlap     [][2]int // units
+	overlap     map[int][]int
 }
 
 // unitExtents returns where the image's units have code.
@@ -127,28 +127,22 @@ func (img *Image) UnitsAt(sorted []uint64) []int {
 }
 
 // Overlapping returns the numbers of the units that have code where a unit has some.
-func (img *Image) Overlapping(unit int) (units []int) {
+func (img *Image) Overlapping(unit int) []int {
 	x := img.unitExtents()
 	x.overlapOnce.Do(func() {
+		x.overlap = make(map[int][]int)
 		for i := range x.all {
 			for _, e := range x.all[i+1:] {
 				if e.Lo >= x.all[i].Hi {
 					break
 				}
-				if x.all[i].unit != e.unit {
-					x.overlap = append(x.overlap, [2]int{x.all[i].unit, e.unit})
+				if a, b := x.all[i].unit, e.unit; a != b && !slices.Contains(x.overlap[a], b) {
+					x.overlap[a], x.overlap[b] = append(x.overlap[a], b), append(x.overlap[b], a)
 				}
 			}
 		}
 	})
-	for _, pair := range x.overlap {
-		for k := range pair {
-			if pair[k] == unit && !slices.Contains(units, pair[1-k]) {
-				units = append(units, pair[1-k])
-			}
-		}
-	}
-	return units
+	return x.overlap[unit]
 }
 
 // Extents returns where the image's units have code in the form of the index's block, and whether that has not got it.

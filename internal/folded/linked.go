@@ -51,24 +51,24 @@ func (f Functions) Has(u *body.Unit, rec int32) bool {
 
 // linked adds the functions of a unit whose code is that of another function too, by what a linker leaves.
 func linked(u *entries.Unit, have []function, out Functions) error {
-	byAddr := make(map[uint64]int) // records and one
+	byAddr := make(map[uint64]*function, len(have))
 	for i := range have {
 		f := &have[i]
 		at := f.ranges[0].Lo
 		if !u.Img.Executable(at) {
 			continue // another unit has it, or nothing calls it
 		}
-		if x := int32(byAddr[at] - 1); x >= 0 && u.Recs[x].Root != u.Recs[f.rec].Root {
-			out[linkedRec(x)], out[linkedRec(f.rec)] = true, true
+		if x := byAddr[at]; x != nil && u.Recs[x.rec].Root != u.Recs[f.rec].Root {
+			out[linkedRec(x.rec)], out[linkedRec(f.rec)] = true, true
 		}
-		byAddr[at] = int(f.rec) + 1
+		byAddr[at] = f
 	}
 	if err := eachOf(u.Img, u.Img.Overlapping(u.Number), func(o *entries.Unit) error {
 		theirs, err := functions(&o.Body)
 		for i := range theirs {
 			// What is declared inline is in several units, and one of them is left.
-			if x := int32(byAddr[theirs[i].ranges[0].Lo] - 1); x >= 0 && o.Index.NameOf(o.NameRefOf(&o.Recs[theirs[i].rec])) != u.Index.NameOf(u.NameRefOf(&u.Recs[x])) {
-				out[linkedRec(x)] = true
+			if x := byAddr[theirs[i].ranges[0].Lo]; x != nil && o.Index.NameOf(o.NameRefOf(&o.Recs[theirs[i].rec])) != u.Index.NameOf(u.NameRefOf(&u.Recs[x.rec])) {
+				out[linkedRec(x.rec)] = true
 			}
 		}
 		return err
@@ -89,7 +89,7 @@ func eachOf(img *entries.Image, units []int, f func(u *entries.Unit) error) erro
 }
 
 // named adds the functions of a unit at whose address is the symbol of one whose entry has no address.
-func named(u *entries.Unit, byAddr map[uint64]int, out Functions) error {
+func named(u *entries.Unit, byAddr map[uint64]*function, out Functions) error {
 	ranges, _, err := u.Code()
 	if err != nil {
 		return err
@@ -99,8 +99,8 @@ func named(u *entries.Unit, byAddr map[uint64]int, out Functions) error {
 		symbols := u.Img.File.FunctionSymbols(r.Lo, r.Hi)
 		for i := range symbols {
 			s := &symbols[i]
-			x := int32(byAddr[s.Addr] - 1)
-			if x < 0 || (i == 0 || symbols[i-1].Addr != s.Addr) && (i+1 == len(symbols) || symbols[i+1].Addr != s.Addr) {
+			f := byAddr[s.Addr]
+			if f == nil || (i == 0 || symbols[i-1].Addr != s.Addr) && (i+1 == len(symbols) || symbols[i+1].Addr != s.Addr) {
 				continue
 			}
 			if gone == nil {
@@ -110,7 +110,7 @@ func named(u *entries.Unit, byAddr map[uint64]int, out Functions) error {
 			}
 			name, _, _ := strings.Cut(s.Name, ".") // without what a compiler calls its clone
 			if gone[name] {
-				out[linkedRec(x)] = true
+				out[linkedRec(f.rec)] = true
 			}
 		}
 	}
