@@ -292,7 +292,7 @@ func (img *Image) StoredBehind(from, base uint64, f func(addr uint64, m Slot)) {
 	to, past := min(from+maxFirst, sec.Addr+sec.Size), from
 	_, _ = img.each(dw.Range{Lo: from, Hi: to}, func(at uint64, in insn.Insn, code []byte) bool {
 		switch {
-		case !in.Onward || in.Call || in.Lost || in.Leaves || in.Trap:
+		case !goesOn(&in):
 			return false
 		case in.Branches: // over a few instructions
 			past = max(past, at+uint64(in.Target))
@@ -354,9 +354,14 @@ func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint6
 		return false
 	}
 	whole, err := img.each(dw.Range{Lo: from, Hi: to}, func(at uint64, in insn.Insn, code []byte) bool {
-		return in.Onward && !in.Branches && !in.Call && !in.Lost && !in.Leaves && !in.Trap && visit(arch, at, code)
+		return goesOn(&in) && !in.Branches && visit(arch, at, code)
 	})
 	return whole && err == nil
+}
+
+// goesOn reports whether execution comes from an instruction to the next one, if it does not branch.
+func goesOn(in *insn.Insn) bool {
+	return in.Onward && !in.Call && !in.Lost && !in.Leaves && !in.Trap
 }
 
 // Repeats reports whether code from one link-time address to another has a branch back to its first instruction.

@@ -67,10 +67,10 @@ func (c *Rules) noPlace(i, from, to int32) bool {
 func (c *Rules) turnsBack(i, first int32) bool {
 	g := c.Graph
 	heads := make(map[int32]bool)
+	own := func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }
 	g.OnlyBehind(first, func(last int32) bool {
 		p := g.Block(last)
 		b := &g.Blocks[p]
-		own := func(last int32) bool { return c.Bodies[i].Has(c.Owner[last]) }
 		if len(b.Succs) == 1 && p != first && (c.noPlace(i, b.First, b.Last) || c.onlyCopies(i, p) && !g.OnlyBehind(p, own)) {
 			heads[p] = true // copies that only the body comes to are CopiesAlone
 		}
@@ -83,14 +83,14 @@ func (c *Rules) turnsBack(i, first int32) bool {
 	for work := []int32{first}; len(work) > 0; {
 		b := &g.Blocks[work[0]]
 		work = work[1:]
-		if !c.Bodies[i].Has(c.Owner[b.Last-1]) {
+		if !own(b.Last - 1) {
 			continue
 		}
 		for _, to := range b.Succs {
 			switch {
 			case heads[to] && g.Blocks[to].First != b.Last:
 				return true
-			case !seen[to] && c.Bodies[i].Has(c.Owner[c.Past(g.Blocks[to].First)]):
+			case !seen[to] && own(c.Past(g.Blocks[to].First)):
 				seen[to] = true
 				work = append(work, to)
 			}

@@ -17,10 +17,7 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 	}
 	own := func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }
 	to := b.Succs[0]
-	if !own(c.Past(g.Blocks[to].First)) || !g.OnlyBehind(n, own) { // which is found faster than what the instructions do
-		return false
-	}
-	if !c.onlyCopies(i, n) {
+	if !own(c.Past(g.Blocks[to].First)) || !g.OnlyBehind(n, own) || !c.onlyCopies(i, n) { // what instructions do takes longest to find
 		return false
 	}
 	place := (*body.Place)(nil)
@@ -37,9 +34,6 @@ func (c *Rules) CopiesAlone(i, n int32) bool {
 		} else if *place != p {
 			return false
 		}
-	}
-	if place == nil {
-		return false
 	}
 	found := false
 	g.OnlyBehind(to, func(last int32) bool {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -20,12 +19,10 @@ func (ev *Evaluator) ended(l *loc.Location) (loc.Reason, error) {
 		return loc.Reason{}, nil
 	}
 	var has []uint64
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K != uint64(ev.Arch.SP) {
-				has = append(has, n.K)
-			}
-		})
+	eachRegister(l, func(n uint64) {
+		if n != uint64(ev.Arch.SP) {
+			has = append(has, n)
+		}
 	})
 	if len(has) == 0 {
 		return loc.Reason{}, nil

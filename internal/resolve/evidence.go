@@ -514,12 +514,10 @@ func updatedInLoop(s *entries.Spot, l *loc.Location, c *entries.Chosen) (bool, e
 		return false, nil
 	}
 	var used []uint64
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K != uint64(s.U.Img.Arch().SP) {
-				used = append(used, n.K)
-			}
-		})
+	eachRegister(l, func(n uint64) {
+		if n != uint64(s.U.Img.Arch().SP) {
+			used = append(used, n)
+		}
 	})
 	if len(used) == 0 {
 		return false, nil

@@ -26,6 +26,17 @@ func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) (widt
 	return width, changed
 }
 
+// eachRegister calls f for each register that a location depends on.
+func eachRegister(l *loc.Location, f func(n uint64)) {
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Reg {
+				f(n.K)
+			}
+		})
+	})
+}
+
 // registers is what the code says of registers at the evaluator's spot.
 type registers struct{ ev *Evaluator }
 

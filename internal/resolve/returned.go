@@ -3,8 +3,6 @@ package resolve
 import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Returned looks at the code for which a note holds. An instruction of the body's can also compute what is passed, where nothing else needs that: but the note of such an
@@ -12,12 +10,10 @@ import (
 func (e *evidence) Returned() (bool, error) {
 	s := e.s
 	var from body.Registers
-	e.v.Loc.Exprs(func(x *loc.Expr) {
-		x.Walk(func(r *loc.Expr) {
-			if r.Op == ops.Reg && r.K < body.Followed {
-				from |= 1 << r.K
-			}
-		})
+	eachRegister(&e.v.Loc, func(n uint64) {
+		if n < body.Followed {
+			from |= 1 << n
+		}
 	})
 	if s.Kind != entries.Inline || from == 0 || e.c.Hi <= s.At.Addr || !s.U.Img.Code.WritesBetween(s.At.Addr, e.c.Hi, from, nil) {
 		return false, nil

@@ -124,17 +124,15 @@ func SetFirst(s *entries.Spot, l *loc.Location) bool {
 	arch := s.U.Img.Arch()
 	frame, framed := s.U.Img.Code.FramePointer()
 	var of, unread body.Registers
-	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) {
-			if n.Op != ops.Reg || n.K >= 64 || n.K == uint64(arch.SP) || framed && n.K == frame {
-				return
-			}
-			of |= 1 << n.K
-			// A register that functions preserve passes nothing: what reads it saves it.
-			if s.U.Body.GNU() && !slices.Contains(arch.Preserved, uint16(n.K)) {
-				unread |= 1 << n.K
-			}
-		})
+	eachRegister(l, func(n uint64) {
+		if n >= 64 || n == uint64(arch.SP) || framed && n == frame {
+			return
+		}
+		of |= 1 << n
+		// A register that functions preserve passes nothing: what reads it saves it.
+		if s.U.Body.GNU() && !slices.Contains(arch.Preserved, uint16(n)) {
+			unread |= 1 << n
+		}
 	})
 	return s.U.Img.Code.SetsFirst(s.Fun.Start, of, unread)
 }

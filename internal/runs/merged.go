@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -141,16 +142,23 @@ func (c *Code) needsRest(kin map[int32]kinship, i, at int32, place body.Place) b
 		return r != nil && (c.Bodies[i].Has(c.Owner[n]) || c.member(kin, c.Owner[n]) >= 0) && c.placeIn(kin, i, r, n) == place
 	}
 	reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(at))
+	if !ok {
+		return false
+	}
 	found := false
-	for reg := uint16(0); ok && reads != 0 && !found; reg, reads = reg+1, reads>>1 {
-		found = reads&1 != 0 && !writes.Registers.Has(uint64(reg)) && c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), kindred)
+	for needed := reads &^ writes.Registers; needed != 0 && !found; needed &= needed - 1 {
+		reg := uint16(bits.TrailingZeros64(uint64(needed)))
+		found = c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), kindred)
+	}
+	if !found {
+		return false
 	}
 	for n := range int32(len(c.Owner)) {
-		if found && n != at && c.Shape(n) == c.Shape(at) && kindred(n) {
+		if n != at && c.Shape(n) == c.Shape(at) && kindred(n) {
 			return false
 		}
 	}
-	return found
+	return true
 }
 
 // hasPlace reports whether an instruction of a body, i or one of its kin, is at a place.
