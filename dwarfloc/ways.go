@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
@@ -107,12 +109,18 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 		return err
 	}
 	// Neighbours share the rows of their unit, which the last of them frees.
-	left := make(map[*unit]*atomic.Int32)
+	type asked struct {
+		tops []int32 // records of its functions
+		want sync.Once
+		left atomic.Int32
+	}
+	of := make(map[*unit]*asked)
 	for _, f := range functions {
-		if left[f.u] == nil {
-			left[f.u] = new(atomic.Int32)
+		if of[f.u] == nil {
+			of[f.u] = new(asked)
 		}
-		left[f.u].Add(1)
+		of[f.u].tops = append(of[f.u].tops, f.top)
+		of[f.u].left.Add(1)
 	}
 	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
 	return img.r.Index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
@@ -123,6 +131,12 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 		if err := x.u.Load(); err != nil {
 			return err
 		}
+		of := of[x.u]
+		var err error
+		of.want.Do(func() { err = x.u.wantRows(of.tops) })
+		if err != nil {
+			return err
+		}
 		c, err := runs.Follow(&x.u.Body, x.top)
 		if err != nil {
 			return err
@@ -130,12 +144,37 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 		if err := f(c, byFunction[x]); err != nil {
 			return err
 		}
-		if left[x.u].Add(-1) == 0 {
+		if of.left.Add(-1) == 0 {
 			x.u.ForgetRows()
 		}
 		return nil
 	})
 }
+
+// wantRows says that rows of some functions are asked for, if they are few of the unit's.
+func (u *unit) wantRows(tops []int32) error {
+	all := 0
+	for i := range u.Recs {
+		if r := &u.Recs[i]; r.Flags&(index.HasPC|index.Inlined) == index.HasPC {
+			all++
+		}
+	}
+	if len(tops) > all/fewFunctions {
+		return nil
+	}
+	var wanted []dw.Range
+	for _, top := range tops {
+		ranges, err := u.Body.OutermostRanges(top)
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, ranges...)
+	}
+	return u.WantRows(wanted)
+}
+
+// fewFunctions is the ratio of a unit's functions to those that are few: reading the rows of all takes twice as long as reading those of few.
+const fewFunctions = 3
 
 // bodyID is inside.Body.
 func (s *Site) bodyID() hooks.Body {

@@ -69,9 +69,12 @@ func (p *Plan) checkMisread() error {
 		if sec == nil {
 			continue
 		}
-		if code, err := inside.File(p.Image).Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && rules.Kprobe(code) != "" {
-			sites, which = append(sites, s.Site), append(which, i)
-		}
+		// Code that cannot be read has no probe in it.
+		_ = inside.File(p.Image).View(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr), func(code []byte) {
+			if rules.Kprobe(code) != "" {
+				sites, which = append(sites, s.Site), append(which, i)
+			}
+		})
 	}
 	problems, err := inside.CheckInstructions(p.Image, sites)
 	for i, problem := range problems {

@@ -143,7 +143,11 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 // resolve appends sites to the plan's, where they have probes, with their arguments.
 func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) error {
 	for _, s := range found {
-		p.Sites = append(p.Sites, Site{Site: s, Instance: -1})
+		var memory []Argument
+		if n := len(p.Sites); p.alone && n < cap(p.Sites) {
+			memory = p.Sites[:n+1][n].Args[:0] // of a site that is done with
+		}
+		p.Sites = append(p.Sites, Site{Site: s, Instance: -1, Args: memory})
 	}
 	if err := p.atReturns(); err != nil {
 		return err

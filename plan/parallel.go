@@ -12,6 +12,17 @@ const leastAtOnce, mostAtOnce = 16, 32
 
 // eachSite calls f for each site of the plan, on all processors if there are some and the sites are not of one goroutine alone. It returns the error of the first site that has one.
 func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f func(i int, s *Site) error) error {
+	if p.alone {
+		for i := range p.Sites {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := f(i, &p.Sites[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	var next, done atomic.Int64
 	var mu sync.Mutex
 	var failed error
@@ -46,7 +57,7 @@ func (p *Plan) eachSite(ctx context.Context, progress func(done, total int), f f
 		}
 	}
 	workers := min(procs, len(p.Sites)/(2*leastAtOnce))
-	if workers < 2 || p.alone {
+	if workers < 2 {
 		work()
 		return failed
 	}

@@ -99,10 +99,10 @@ func (o *Options) shape() argument.Options {
 	return argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
 }
 
-// arguments resolves a definition's arguments at a site.
+// arguments resolves a definition's arguments at a site, into the memory that its Args have.
 func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 	shape := o.shape()
-	var out []Argument
+	out := s.Args[:0]
 	for i := range def.Args {
 		d := &def.Args[i]
 		vars, err := variables(s, d)
@@ -199,13 +199,16 @@ func referents(vars []*dwarfloc.Variable, err error) ([]*dwarfloc.Variable, erro
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(vars)
+	out, copied := vars, false
 	for i, v := range vars {
 		r, err := compute.Referent(v)
 		if err != nil {
 			return nil, err
 		}
-		if size, err := r.Type.ByteSize(); err == nil && size <= maxReferent {
+		if size, err := r.Type.ByteSize(); err == nil && size <= maxReferent && r != v {
+			if !copied {
+				out, copied = slices.Clone(vars), true
+			}
 			out[i] = r
 		}
 	}

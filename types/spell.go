@@ -23,6 +23,9 @@ func (t *Type) spelled() string {
 // String spells a type as C does: "struct page *", "const char *", "int (*)()". Of a name of more than
 // 4,096 bytes it has the beginning. It is "?" if the type cannot be read any more.
 func (t *Type) String() string {
+	if known := t.text.Load(); known != nil {
+		return *known
+	}
 	text := ""
 	err := t.guard(func() error {
 		prefix, suffix := t.spell(0)
@@ -32,6 +35,7 @@ func (t *Type) String() string {
 	if err != nil {
 		return "?"
 	}
+	t.text.Store(&text)
 	return text
 }
 

@@ -90,7 +90,7 @@ type Type struct {
 	// (DW_AT_calling_convention).
 	ByValue, ByReference bool
 
-	// A kernel's units have many types: their order keeps one at 88 bytes.
+	// A kernel's units have many types: their order keeps one at 96 bytes.
 	plain    bool // in BTF: it is spelled without "struct"
 	tag      dw.Tag
 	elemForm dw.Form
@@ -99,7 +99,8 @@ type Type struct {
 	id       uint64 // for src: the offset of an entry, or a number in BTF
 	elem     uint64 // with elemForm, what DW_AT_type or DW_AT_signature has; in BTF a number
 
-	real, next atomic.Pointer[Type] // cached results of Resolve and Elem; next is set of a pointer that is not in the image
+	real, next atomic.Pointer[Type]   // cached results of Resolve and Elem; next is set of a pointer that is not in the image
+	text       atomic.Pointer[string] // and of String: of a large answer, four types of five are spelled again
 }
 
 // source is where a type was read: debug information, or BTF. Each answers for a type of its own.

@@ -422,7 +422,7 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 	if err != nil || own.File == 0 {
 		return false, false, err
 	}
-	rows, err := u.Rows()
+	rows, err := u.RowsIn(dw.Range{Lo: addr, Hi: addr + 1})
 	if err != nil {
 		return false, false, err
 	}
@@ -472,7 +472,7 @@ func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) boo
 	if err != nil || own.File == 0 {
 		return 0, err
 	}
-	rows, err := u.Rows()
+	rows, err := u.RowsIn(dw.Range{Lo: from, Hi: to})
 	if err != nil {
 		return 0, err
 	}

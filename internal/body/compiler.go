@@ -50,11 +50,11 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	rows, err := u.Rows()
-	if err != nil {
-		return false, err
-	}
 	for _, r := range ranges {
+		rows, err := u.RowsIn(r)
+		if err != nil {
+			return false, err
+		}
 		lo, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		hi := lo
 		for hi < len(rows) && rows[hi].Addr < r.Hi {

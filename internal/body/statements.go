@@ -18,10 +18,6 @@ import (
 // the body whose function's text it is in, if one begins or ends there, and else to that of the
 // instruction.
 func (c *Code) readRows() error {
-	rows, err := c.Unit.Rows()
-	if err != nil {
-		return err
-	}
 	edges := c.edges[:0]
 	note := func(addr uint64, b int32) { edges = append(edges, edge{addr, b}) }
 	for i := range c.Bodies {
@@ -58,6 +54,10 @@ func (c *Code) readRows() error {
 		return here
 	}
 	for _, r := range c.Ranges {
+		rows, err := c.Unit.RowsIn(r)
+		if err != nil {
+			return err
+		}
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
 		c.addRows(rows[i:], r.Hi)

@@ -2,6 +2,7 @@ package dw
 
 import (
 	"cmp"
+	"math"
 	"path"
 	"slices"
 	"sort"
@@ -24,6 +25,10 @@ type LineTable struct {
 	files   lineNames         // from 0 in DWARF 5, from 1 before
 	paths   map[uint64]string // those that File has returned
 	rows    []Row             // by address, once they have been read
+	some    []Row             // likewise, those in the ranges wanted
+	wanted  []Range
+	// unforeseen is how many more ranges RowsIn may add to them.
+	unforeseen int8
 
 	program     bin.Reader
 	minInst     uint64
@@ -306,9 +311,6 @@ func (u *Unit) readNamesV5(t *LineTable, b *bin.Reader, names *lineNames) error 
 	return nil
 }
 
-// maxLineRows bounds a line program; a kernel's longest has about 100,000 rows.
-const maxLineRows = 1 << 24
-
 // Rows returns the rows of the unit's line program that EachCodeRow calls f for, sorted by
 // address.
 func (u *Unit) Rows() ([]Row, error) {
@@ -320,7 +322,7 @@ func (u *Unit) Rows() ([]Row, error) {
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
 		const perRow = 3 // bytes of a program, or more
-		if t.rows, err = u.readRows(t, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
+		if t.rows, err = u.readRows(t, nil, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
 			t.rows = nil
 			return nil, err
 		}
@@ -328,11 +330,69 @@ func (u *Unit) Rows() ([]Row, error) {
 	return t.rows, nil
 }
 
-func (u *Unit) readRows(t *LineTable, rows []Row) ([]Row, error) {
+// RowsIn returns rows of Rows: all that are in a range of addresses, at least.
+func (u *Unit) RowsIn(r Range) ([]Row, error) {
+	t, err := u.lineTable()
+	if err != nil || t.program.D == nil {
+		return nil, err
+	}
+	u.rowsMu.Lock()
+	in := slices.ContainsFunc(t.wanted, func(w Range) bool { return w.Lo <= r.Lo && r.Hi <= w.Hi })
+	if t.rows != nil || !in && (t.unforeseen == 0 || len(t.wanted) == 0) {
+		u.rowsMu.Unlock()
+		return u.Rows()
+	}
+	defer u.rowsMu.Unlock()
+	if !in {
+		t.unforeseen--
+		t.wanted, t.some = append(slices.Clip(t.wanted), r), nil
+	}
+	if t.some == nil {
+		t.some, err = u.readRows(t, t.wanted, nil)
+	}
+	return t.some, err
+}
+
+// WantRows says in which ranges of addresses RowsIn is going to be asked for rows: only those are kept then. A function has one row of thirty of its unit.
+func (u *Unit) WantRows(ranges []Range) error {
+	t, err := u.lineTable()
+	if err != nil {
+		return err
+	}
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	t.wanted, t.some, t.unforeseen = ranges, nil, maxUnforeseen
+	return nil
+}
+
+// maxUnforeseen is for how many more ranges only their rows are read, each time anew: after that all are.
+const maxUnforeseen = 2
+
+// gapAround returns the addresses around one that are not in any of some ranges.
+func gapAround(ranges []Range, addr uint64) Range {
+	gap := Range{0, math.MaxUint64}
+	for _, r := range ranges {
+		if r.Hi <= addr {
+			gap.Lo = max(gap.Lo, r.Hi)
+		} else {
+			gap.Hi = min(gap.Hi, r.Lo)
+		}
+	}
+	return gap
+}
+
+// readRows adds to rows those that are in some ranges, or all if there are none.
+func (u *Unit) readRows(t *LineTable, wanted []Range, rows []Row) ([]Row, error) {
 	p := u.runLines(t)
 	sorted, first := true, 0 // first of an address that rows ends with
 	for p.next() {
 		r := &p.row
+		if wanted != nil && !Covers(wanted, r.Addr) {
+			if p.gap = gapAround(wanted, r.Addr); r.End {
+				first = len(rows)
+			}
+			continue
+		}
 		switch {
 		case first == len(rows):
 		case rows[first].Addr != r.Addr:
@@ -388,7 +448,7 @@ func (u *Unit) ForgetRows() {
 	}
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
-	l.rows = nil
+	l.rows, l.some, l.wanted = nil, nil, nil
 }
 
 // EachCodeRow is EachRow without the rows at the end of their own sequence, which stand for no
@@ -430,127 +490,6 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 		f(&p.row)
 	}
 	return p.err
-}
-
-// lineRun is a run of a line program.
-type lineRun struct {
-	u       *Unit
-	t       *LineTable
-	b       bin.Reader // what follows row
-	row     Row
-	line    int64
-	opIndex uint64
-	count   int  // of rows
-	written bool // row is one, and not yet what the next one begins with
-	err     error
-}
-
-func (u *Unit) runLines(t *LineTable) *lineRun {
-	p := &lineRun{u: u, t: t, b: t.program}
-	p.reset()
-	if t.lineRange == 0 || t.opcodeBase == 0 {
-		_ = p.bad("invalid line program header")
-		p.b.D = nil
-	}
-	return p
-}
-
-func (p *lineRun) bad(what string) bool {
-	p.err = p.u.Data.Errorf(".debug_line", p.t.off, "%s", what)
-	return false
-}
-
-func (p *lineRun) reset() {
-	p.row = Row{File: 1, Stmt: p.t.defaultStmt}
-	p.line, p.opIndex = 1, 0
-}
-
-// advance goes on by some operations.
-func (p *lineRun) advance(n uint64) {
-	if t := p.t; t.maxOps > 1 {
-		n, p.opIndex = (p.opIndex+n)/t.maxOps, (p.opIndex+n)%t.maxOps
-	}
-	if n *= p.t.minInst; n != 0 {
-		p.row.Addr += n
-		p.row.View = 0
-	}
-}
-
-// write makes row one of the program's.
-func (p *lineRun) write() bool {
-	p.row.Line = uint32(max(p.line, 0))
-	p.count++
-	p.written = true
-	return true
-}
-
-// next sets row to the program's next one. It is false at the end.
-func (p *lineRun) next() bool {
-	t, b := p.t, &p.b
-	switch {
-	case !p.written:
-	case p.row.End:
-		p.reset()
-	default:
-		p.row.View++
-		p.row.PrologueEnd = false
-	}
-	p.written = false
-	for b.P < len(b.D) {
-		if p.count > maxLineRows {
-			return p.bad("the line program does not end")
-		}
-		c := b.U8()
-		if c >= t.opcodeBase {
-			c -= t.opcodeBase
-			p.advance(uint64(c / uint8(t.lineRange)))
-			p.line += t.lineBase + int64(c%uint8(t.lineRange))
-			return p.write()
-		}
-		switch c {
-		case 0:
-			n := b.ULEB()
-			if n == 0 || n > uint64(len(b.D)-b.P) {
-				return p.bad("invalid extended opcode")
-			}
-			next := b.P + int(n)
-			switch b.U8() {
-			case 1: // DW_LNE_end_sequence
-				p.row.End = true
-				b.P = next
-				return p.write()
-			case 2: // DW_LNE_set_address
-				p.row.Addr, p.row.View, p.opIndex = b.Uint(int(min(n-1, 8))), 0, 0
-			}
-			b.P = next
-		case 1: // DW_LNS_copy
-			return p.write()
-		case 2: // DW_LNS_advance_pc
-			p.advance(b.ULEB())
-		case 3: // DW_LNS_advance_line
-			p.line += b.SLEB()
-		case 4: // DW_LNS_set_file
-			p.row.File = uint32(b.ULEB())
-		case 5: // DW_LNS_set_column
-			p.row.Column = uint32(b.ULEB())
-		case 6: // DW_LNS_negate_stmt
-			p.row.Stmt = !p.row.Stmt
-		case 8: // DW_LNS_const_add_pc
-			p.advance(uint64(255-t.opcodeBase) / t.lineRange)
-		case 9: // DW_LNS_fixed_advance_pc
-			p.row.Addr, p.opIndex = p.row.Addr+uint64(b.U16()), 0
-		case 10: // DW_LNS_set_prologue_end
-			p.row.PrologueEnd = true
-		default: // set_basic_block, set_epilogue_begin, set_isa, unknown ones
-			for range t.opLengths[c-1] {
-				b.ULEB()
-			}
-		}
-		if b.Bad {
-			return p.bad("the line program is cut short")
-		}
-	}
-	return false
 }
 
 // PrologueMark returns the link-time address that the line table marks as the end of a function's prologue, if it marks one.

@@ -249,7 +249,7 @@ func codeOf(u *body.Unit, arch *insn.Arch, a *absent, s *image.Symbol, have []fu
 
 // withoutSource reports whether all that the unit's line table says of a symbol's code is where its function is declared.
 func withoutSource(u *body.Unit, a *absent, s *image.Symbol) (bool, error) {
-	rows, err := u.Rows()
+	rows, err := u.RowsIn(dw.Range{Lo: s.Addr, Hi: s.Addr + s.Size})
 	if err != nil {
 		return false, err
 	}

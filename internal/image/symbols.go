@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -84,10 +83,13 @@ func (t *symbolTable) text(s *sym) string {
 	return name
 }
 
-// named reports whether a symbol has the name want, or is a clone of that function.
-func (t *symbolTable) named(s *sym, want string) bool {
-	name := t.text(s)
-	return name == want || strings.HasPrefix(name, want+".")
+// is reports whether a symbol has the name want, and clone whether it is a clone of that function.
+func (t *symbolTable) is(s *sym, want string) (is, clone bool) {
+	name, _ := bin.CStringAt(t.strs, uint64(s.name))
+	if len(name) < len(want) || string(name[:len(want)]) != want {
+		return false, false
+	}
+	return len(name) == len(want), len(name) > len(want) && name[len(want)] == '.'
 }
 
 func (t *symbolTable) symbol(s *sym) Symbol {
@@ -287,7 +289,7 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 	// A label inside a function starts later than the function, so look further back,
 	// within reason, for a symbol whose size covers the address.
 	var best sym
-	found := -1 // its number
+	found, named := -1, false // its number, and whether it has the name or is a clone
 	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
 		s := t.at(i)
 		inside := s.size != 0 && addr-s.addr < s.size
@@ -300,11 +302,11 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 		if !inside && addr != s.addr {
 			continue // a label without a size covers only its own address
 		}
-		name := t.text(&s)
-		if found < 0 || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
-			best, found = s, i
+		is, clone := t.is(&s, want)
+		if found < 0 || is || !named && (s.rank <= best.rank || clone) {
+			best, found, named = s, i, is || clone
 		}
-		if name == want {
+		if is {
 			break
 		}
 	}

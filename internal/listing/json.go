@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"bytes"
 	"io"
 	"strconv"
 	"sync"
@@ -41,9 +40,9 @@ func (l *jsonLine) writeTo(w io.Writer, instance int) error {
 // A whole kernel has 215 MB of lines, so they are written without encoding/json, the bytes of
 // which they have.
 func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
-	memory := jsonTexts.Get().(*jsonline.Text)
+	memory := jsonTexts.Get().(*jsonMemory)
 	defer jsonTexts.Put(memory)
-	b := (*memory)[:0]
+	b := memory.line[:0]
 	b.Quoted(`{"function":`, s.Function) // the DWARF name
 	b.Optional(`,"qualified":`, jsonline.Qualified(s.Function, functionName(s.Site)))
 	b.Quoted(`,"kind":`, s.Kind.String())
@@ -132,12 +131,32 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 		b = append(b, '}')
 	}
 	b = append(b, '}', '\n')
-	*memory = b
-	return jsonLine{bytes.Clone(b), at}
+	memory.line = b
+	return jsonLine{memory.kept(b), at}
 }
 
-// jsonTexts recycles the memory of lines that are being written.
-var jsonTexts = sync.Pool{New: func() any { return new(jsonline.Text) }}
+// jsonMemory is the memory of lines that are being written, and of lines that wait for their turn.
+type jsonMemory struct {
+	line jsonline.Text
+	rest []byte
+}
+
+// jsonAtOnce is how many bytes of lines are allocated at once: those of some 25 sites, which mostly wait for the same time.
+const jsonAtOnce = 16 << 10
+
+// kept returns a copy of a line.
+func (m *jsonMemory) kept(line []byte) []byte {
+	if len(line) > len(m.rest) {
+		m.rest = make([]byte, max(len(line), jsonAtOnce))
+	}
+	n := copy(m.rest, line)
+	out := m.rest[:n:n]
+	m.rest = m.rest[n:]
+	return out
+}
+
+// jsonTexts recycles it.
+var jsonTexts = sync.Pool{New: func() any { return new(jsonMemory) }}
 
 // callers writes the functions that a site is inlined into, innermost first, and the call.
 func callers(b *jsonline.Text, s *dwarfloc.Site) {
