@@ -60,6 +60,8 @@ func (c *Code) readRows() error {
 		}
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
+		first, _ := c.Graph.At(r.Lo)
+		at := int32(first) // the first instruction that is not before the row
 		c.addRows(rows[i:], r.Hi)
 		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
 			if rows[i].End {
@@ -68,13 +70,21 @@ func (c *Code) readRows() error {
 			if !rows[i].Stmt {
 				continue
 			}
-			own, ended := c.ownerOf(&rows[i], edgesAt(rows[i].Addr), last)
+			for int(at) < len(c.Graph.Insns) && c.Graph.Insns[at].Addr < rows[i].Addr {
+				at++
+			}
+			is := int(at) < len(c.Graph.Insns) && c.Graph.Insns[at].Addr == rows[i].Addr
+			holder := int32(0) // the innermost body that has the instruction
+			if is {
+				holder = c.Owner[at]
+			} else {
+				holder = c.holding(rows[i].Addr)
+			}
+			own, ended := c.ownerOf(&rows[i], holder, edgesAt(rows[i].Addr), last)
 			last = own
-			n, ok := c.Graph.At(rows[i].Addr)
-			if !ok {
+			if !is {
 				continue
 			}
-			at := int32(n)
 			r := Statement{
 				Addr: rows[i].Addr, View: uint64(rows[i].View), Place: Place{File: rows[i].File, Line: rows[i].Line, Column: rows[i].Column}, Own: own, Insn: at, Past: c.Past(at), Block: c.Graph.Block(at),
 			}
@@ -115,17 +125,10 @@ func (c *Code) addRows(rows []dw.Row, hi uint64) {
 	}
 }
 
-// ownerOf returns the body that a row belongs to. edges are those that begin or end there, and
-// last is the body of the statement before. ended is set if the body's code ends there: it is a
+// ownerOf returns the body that a row belongs to. holder is the innermost one that has the instruction, edges are those that begin
+// or end there, and last is the body of the statement before. ended is set if the body's code ends there: it is a
 // last statement without code.
-func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended bool) {
-	n, ok := c.Graph.At(r.Addr)
-	holder := int32(0) // the innermost body that has the instruction
-	if ok {
-		holder = c.Owner[n]
-	} else {
-		holder = c.holding(r.Addr)
-	}
+func (c *Code) ownerOf(r *dw.Row, holder int32, edges []int32, last int32) (own int32, ended bool) {
 	if len(edges) == 0 {
 		return holder, false
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
@@ -321,9 +322,7 @@ func (u *Unit) Rows() ([]Row, error) {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
-		const perRow = 3 // bytes of a program, or more
-		if t.rows, err = u.readRows(t, nil, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
-			t.rows = nil
+		if t.rows, err = u.readRows(t, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -348,7 +347,7 @@ func (u *Unit) RowsIn(r Range) ([]Row, error) {
 		t.wanted, t.some = append(slices.Clip(t.wanted), r), nil
 	}
 	if t.some == nil {
-		t.some, err = u.readRows(t, t.wanted, nil)
+		t.some, err = u.readRows(t, t.wanted)
 	}
 	return t.some, err
 }
@@ -381,8 +380,14 @@ func gapAround(ranges []Range, addr uint64) Range {
 	return gap
 }
 
-// readRows adds to rows those that are in some ranges, or all if there are none.
-func (u *Unit) readRows(t *LineTable, wanted []Range, rows []Row) ([]Row, error) {
+// rowsMemory is where rows are read: how many there are is known then.
+var rowsMemory = sync.Pool{New: func() any { return new([]Row) }}
+
+// readRows returns the rows in some ranges, or all if there are none.
+func (u *Unit) readRows(t *LineTable, wanted []Range) ([]Row, error) {
+	memory := rowsMemory.Get().(*[]Row)
+	defer rowsMemory.Put(memory)
+	rows := (*memory)[:0]
 	p := u.runLines(t)
 	sorted, first := true, 0 // first of an address that rows ends with
 	for p.next() {
@@ -409,9 +414,11 @@ func (u *Unit) readRows(t *LineTable, wanted []Range, rows []Row) ([]Row, error)
 			first = len(rows)
 		}
 	}
+	*memory = rows
 	if p.err != nil {
 		return nil, p.err
 	}
+	rows = slices.Clone(rows)
 	if !sorted {
 		slices.SortStableFunc(rows, compareRows)
 	}

@@ -20,7 +20,7 @@ type lineRun struct {
 	opIndex uint64
 	count   int   // of rows
 	gap     Range // rows at these addresses, but for the ends of sequences, are passed over
-	written bool // row is one, and not yet what the next one begins with
+	written bool  // row is one, and not yet what the next one begins with
 	err     error
 }
 

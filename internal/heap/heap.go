@@ -22,11 +22,15 @@ const (
 	// are answered: with Usual they were collected from 2 MB on, several times, which took a third of their time. With 200 a question to a
 	// pack about the 76 sites of get_page was collected just before its end.
 	first = 300
+	small = least * first / 100
 	// firstOfPack holds for the first collection if a pack answers: what is read of it, and the sites, stay in use until all is answered, so
 	// that early ones find little. kmalloc, 1,990 probes in a kernel, takes 16 MB of the heap without any; with 300 it would be collected once, of which 8 of
 	// 11 MB were left.
 	firstOfPack = 800
 )
+
+// least is what a heap may have with 100, whatever is in use.
+const least = 4 << 20
 
 // CoverageFrom is how large coverage's heap may be in any case. Over a kernel whose index is not kept it is larger until the last tenth of the work; where it
 // is kept, 40 MB instead of 24 save a seventh of the work.
@@ -56,17 +60,21 @@ func From(bytes int64, n int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	const least = 4 << 20 // what a heap may have with 100, whatever is in use
 	decide(int(bytes * 100 / least))
 	afterNext(bytes, n)
+}
+
+// live is how many bytes the last collection has left, 1 MB at least.
+func live() int64 {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	return max(int64(s[0].Value.Uint64()), 1<<20)
 }
 
 // afterNext decides when a heap is collected that was collected, and after that again while it is small.
 func afterNext(bytes int64, n int) {
 	runtime.AddCleanup(new([16]uint64), func(int) {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the collection has left
-		metrics.Read(live)
-		if used := max(int64(live[0].Value.Uint64()), 1<<20); used*int64(100+n)/100 < bytes {
+		if used := live(); used*int64(100+n)/100 < bytes {
 			decide(int((bytes - used) * 100 / used))
 			afterNext(bytes, n)
 		} else {
@@ -75,17 +83,28 @@ func afterNext(bytes int64, n int) {
 	}, 0)
 }
 
-// Late lets the heap be collected late for the first time, and then as usual, unless the user has set when.
+// Late lets the heap be collected late for the first time, and then as usual, unless the user has set when. While it is as small as it
+// was then, it is collected no sooner: a question that no index answers was collected eleven times at 8 to 14 MB, for a tenth of its work.
 func Late() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	percent.Store(Usual)
 	debug.SetGCPercent(first)
-	runtime.AddCleanup(new([16]uint64), func(p *atomic.Int64) {
-		decided.Store(true)
-		debug.SetGCPercent(int(p.Load()))
-	}, &percent)
+	untilLarge()
+}
+
+// untilLarge decides when a heap is collected that was collected, while nothing else has.
+func untilLarge() {
+	runtime.AddCleanup(new([16]uint64), func(int) {
+		n := percent.Load()
+		if used := live(); !decided.Load() && used*(100+n)/100 < small {
+			debug.SetGCPercent(int((small - used) * 100 / used))
+			untilLarge()
+			return
+		}
+		decide(int(n))
+	}, 0)
 }
 
 // OfPack lets it be collected for the first time when a question to a pack has read much.

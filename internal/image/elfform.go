@@ -9,21 +9,45 @@ import (
 type elfForm struct {
 	wide  bool // 64 bits
 	order binary.ByteOrder
+	// big is set if that is big-endian: calls of order's methods are a good part of the time that tables take.
+	big bool
 	// mips is set for 64-bit files for MIPS, whose relocations have three types.
 	mips bool
 }
 
 func (src *source) form() elfForm {
 	h := &src.file.FileHeader
-	return elfForm{wide: h.Class == elf.ELFCLASS64, order: h.ByteOrder, mips: h.Machine == elf.EM_MIPS && h.Class == elf.ELFCLASS64}
+	return elfForm{wide: h.Class == elf.ELFCLASS64, order: h.ByteOrder, big: h.ByteOrder == binary.BigEndian, mips: h.Machine == elf.EM_MIPS && h.Class == elf.ELFCLASS64}
+}
+
+// u16, u32 and u64 read a number.
+func (f elfForm) u16(d []byte) uint16 {
+	if f.big {
+		return binary.BigEndian.Uint16(d)
+	}
+	return binary.LittleEndian.Uint16(d)
+}
+
+func (f elfForm) u32(d []byte) uint32 {
+	if f.big {
+		return binary.BigEndian.Uint32(d)
+	}
+	return binary.LittleEndian.Uint32(d)
+}
+
+func (f elfForm) u64(d []byte) uint64 {
+	if f.big {
+		return binary.BigEndian.Uint64(d)
+	}
+	return binary.LittleEndian.Uint64(d)
 }
 
 // word returns a number with the size of an address.
 func (f elfForm) word(d []byte) uint64 {
 	if f.wide {
-		return f.order.Uint64(d)
+		return f.u64(d)
 	}
-	return uint64(f.order.Uint32(d))
+	return uint64(f.u32(d))
 }
 
 // rel is an Elf64_Rela, Elf32_Rela, Elf64_Rel or Elf32_Rel.
@@ -52,22 +76,22 @@ func (f elfForm) relSize(addend bool) int {
 func (f elfForm) rel(d []byte, addend bool) (r rel) {
 	r.at = f.word(d)
 	if !f.wide {
-		info := f.order.Uint32(d[4:])
+		info := f.u32(d[4:])
 		r.symbol, r.types[0] = info>>8, info&0xff
 		if addend {
-			r.addend = uint64(int64(int32(f.order.Uint32(d[8:]))))
+			r.addend = uint64(int64(int32(f.u32(d[8:]))))
 		}
 		return r
 	}
-	info := f.order.Uint64(d[8:])
+	info := f.u64(d[8:])
 	if r.symbol, r.types[0] = uint32(info>>32), uint32(info); f.mips {
 		// 64-bit ELF Object File Specification for MIPS, section 2.9: a symbol of 32 bits, a special
 		// symbol, and the third, second and first type, in this order of bytes in any byte order.
-		r.symbol = f.order.Uint32(d[8:])
+		r.symbol = f.u32(d[8:])
 		r.types = [3]uint32{uint32(d[15]), uint32(d[14]), uint32(d[13])}
 	}
 	if addend {
-		r.addend = f.order.Uint64(d[16:])
+		r.addend = f.u64(d[16:])
 	}
 	return r
 }

@@ -25,18 +25,17 @@ func (f elfForm) symSize() int {
 
 // sym reads an entry of a symbol table.
 func (f elfForm) sym(d []byte) elfSym {
-	order := f.order
 	if f.wide {
 		info := d[4]
 		return elfSym{
-			name: order.Uint32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[5],
-			section: elf.SectionIndex(order.Uint16(d[6:])), value: order.Uint64(d[8:]), size: order.Uint64(d[16:]),
+			name: f.u32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[5],
+			section: elf.SectionIndex(f.u16(d[6:])), value: f.u64(d[8:]), size: f.u64(d[16:]),
 		}
 	}
 	info := d[12]
 	return elfSym{
-		name: order.Uint32(d), value: uint64(order.Uint32(d[4:])), size: uint64(order.Uint32(d[8:])),
-		typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[13], section: elf.SectionIndex(order.Uint16(d[14:])),
+		name: f.u32(d), value: uint64(f.u32(d[4:])), size: uint64(f.u32(d[8:])),
+		typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[13], section: elf.SectionIndex(f.u16(d[14:])),
 	}
 }
 

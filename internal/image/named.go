@@ -154,7 +154,9 @@ func findNames(tables []symbols, names []string) map[string]place {
 	want := make(map[string]bool, len(names))
 	longest := 0
 	var begins [1 << 10]bool // of the wanted names, by their beginnings
+	var letters [256]bool    // and by their first bytes
 	for _, n := range names {
+		letters[(n + "\x00")[0]] = true
 		want[n] = true
 		longest = max(longest, len(n))
 		begins[beginning([]byte(n+"\x00"))%uint64(len(begins))] = true
@@ -165,10 +167,7 @@ func findNames(tables []symbols, names []string) map[string]place {
 		if !s.names(t, 0) {
 			return
 		}
-		// Most symbols are not wanted. Read no more than the longest name.
-		if !begins[beginning(t.strs[s.name:])%uint64(len(begins))] {
-			return
-		}
+		// Read no more than the longest name.
 		text, ok := bin.CStringAt(t.strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(t.strs)))], uint64(s.name))
 		if !ok || !want[string(text)] {
 			return
@@ -191,6 +190,11 @@ func findNames(tables []symbols, names []string) map[string]place {
 			first int
 		}{{t.d[t.globals:], first}, {t.d[:t.globals], 0}} {
 			for n, d := part.first, part.d; len(d) >= size && len(global) < len(want); n, d = n+1, d[size:] {
+				// Most symbols are not wanted.
+				name := uint64(form.u32(d))
+				if name >= uint64(len(t.strs)) || !letters[t.strs[name]] || !begins[beginning(t.strs[name:])%uint64(len(begins))] {
+					continue
+				}
 				s := form.sym(d)
 				take(t, &s, place{uint64(i + 1), uint64(n)})
 			}

@@ -12,17 +12,22 @@ func Sort[T any](items []T, key func(*T) uint64) []T {
 	if uint64(len(items)) > 1<<32-1 {
 		panic("Sort: too many items") // a section of 4 GiB holds fewer
 	}
-	cur, next := make([]slot, len(items)), make([]slot, len(items))
-	same, sorted, last := ^uint64(0), true, uint64(0)
+	same, sorted, first, last := ^uint64(0), true, uint64(0), uint64(0)
 	for i := range items {
 		k := key(&items[i])
-		cur[i] = slot{k, uint32(i)}
-		same &= ^(k ^ cur[0].key)
+		if i == 0 {
+			first = k
+		}
+		same &= ^(k ^ first)
 		sorted = sorted && k >= last
 		last = k
 	}
 	if sorted {
 		return items
+	}
+	cur, next := make([]slot, len(items)), make([]slot, len(items))
+	for i := range items {
+		cur[i] = slot{key(&items[i]), uint32(i)}
 	}
 	for shift := 0; shift < 64; shift += 8 {
 		if byte(same>>shift) == 0xff {
