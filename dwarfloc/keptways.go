@@ -41,6 +41,9 @@ func (u *unit) keepWays(rec int32, w *runs.Ways) {
 
 // folded reports whether runs of another function may be in a record's body. What the unit says of that is kept with the number after its records'.
 func (u *unit) folded(rec int32) (bool, error) {
+	if !u.img.r.Index.Keeps() && !folded.May(u.Unit, rec) {
+		return folded.Foreign(u.Unit, rec)
+	}
 	type key struct{}
 	roots, err := entries.Remembered(&u.Derived, key{}, func() (folded.Functions, error) {
 		keeps, number := u.img.r.Index.Keeps(), int32(len(u.Recs))

@@ -83,6 +83,12 @@ func In(of *entries.Unit) (Functions, error) {
 	return out, err
 }
 
+// May reports whether In can return what Has finds of a record: without a linker that makes functions one, its function must have code of its own in the unit.
+func May(of *entries.Unit, rec int32) bool {
+	root := of.Body.Recs[rec].Root
+	return folds(of.Img) || slices.ContainsFunc(of.Body.Recs, func(r index.Rec) bool { return r.Flags == index.HasPC && r.Root == root })
+}
+
 // merged adds the functions of a unit that GCC has made one with others.
 func merged(u *body.Unit, arch *insn.Arch, have []function, out Functions) error {
 	symbols, err := unexplained(u, have)
