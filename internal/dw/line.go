@@ -390,12 +390,14 @@ func (u *Unit) readRows(t *LineTable, wanted []Range) ([]Row, error) {
 	rows := (*memory)[:0]
 	p := u.runLines(t)
 	sorted, first := true, 0 // first of an address that rows ends with
-	for p.next() {
+	for before := 0; p.next(); {
 		r := &p.row
+		if p.count > before+1 {
+			first = len(rows) // there were rows at other addresses
+		}
+		before = p.count
 		if wanted != nil && !Covers(wanted, r.Addr) {
-			if p.gap = gapAround(wanted, r.Addr); r.End {
-				first = len(rows)
-			}
+			p.gap, first = gapAround(wanted, r.Addr), len(rows)
 			continue
 		}
 		switch {

@@ -1,12 +1,9 @@
 package dw
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
 // TestPositions: a position is that of the last row at or before an address, whatever order a line program has.
@@ -36,28 +33,9 @@ func TestSequences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var memory []Position
 	for range 5000 {
-		var program []byte
-		for range rng.IntN(4) {
-			program = append(program, 0, 9, 2) // DW_LNE_set_address
-			program = binary.LittleEndian.AppendUint64(program, rng.Uint64N(24))
-			for range rng.IntN(5) {
-				switch rng.IntN(8) {
-				case 0:
-					program = append(program, 1) // DW_LNS_copy
-				case 1:
-					program = append(program, 2, byte(rng.IntN(3))) // DW_LNS_advance_pc
-				default:
-					program = append(program, byte(13+rng.IntN(14*3))) // up to two bytes on, -1 to 12 lines
-				}
-			}
-			if rng.IntN(8) > 0 {
-				program = append(program, 2, byte(rng.IntN(3)), 0, 1, 1) // DW_LNE_end_sequence
-			}
-		}
 		u := new(Unit)
-		table := func() *lines {
-			return &lines{LineTable: LineTable{program: bin.Reader{D: program}, minInst: 1, maxOps: 1, lineBase: -1, lineRange: 14, opcodeBase: 13, opLengths: make([]byte, 12)}}
-		}
+		program := randomLines(rng)
+		table := func() *lines { return &lines{LineTable: program.LineTable} }
 		u.lines.Store(table())
 		got, err := u.Positions(memory)
 		if err != nil {
@@ -70,7 +48,7 @@ func TestSequences(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := positionsOf(rows, nil); !slices.Equal(got, want) {
-			t.Fatalf("positions %v, want %v: %v: % x", got, want, rows, program)
+			t.Fatalf("positions %v, want %v: %v: % x", got, want, rows, program.program.D)
 		}
 	}
 }
