@@ -134,6 +134,26 @@ func (c *Code) actsIn(r dw.Range) (acts bool) {
 	return acts
 }
 
+// NoneDecides reports whether each other body of a record's function, and there is one, does the same whatever is so: no instruction of it branches, or makes a number of
+// a condition.
+func (c *Code) NoneDecides(rec int32) bool {
+	some := false
+	return c.Others(rec, func(ranges []dw.Range) bool {
+		decides := false
+		for _, r := range ranges {
+			some = true
+			_, _ = c.Unit.Image.each(r, func(_ uint64, in insn.Insn, code []byte) bool {
+				decides = in.Branches && in.Onward && !in.Call || c.Arch.Decides(code)
+				return !decides
+			})
+			if decides {
+				return false
+			}
+		}
+		return true
+	}) && some
+}
+
 // BranchesAt returns how many branches at the place of a row of the line table are in some ranges.
 func (u *Unit) BranchesAt(ranges []dw.Range, row *dw.Row) (n int) {
 	rows, err := u.Rows()

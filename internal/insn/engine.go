@@ -178,6 +178,21 @@ func (x *engine) chooses(code []byte, register uint64) bool {
 	return op.does.flags == firstToo || slices.ContainsFunc(of[1:], is)
 }
 
+func (x *engine) decides(code []byte) bool {
+	op := x.plain(code)
+	if op == nil {
+		return false
+	}
+	defer x.done(op)
+	switch op.does.verb {
+	case truth, decides:
+		return true
+	case chooses:
+		return op.does.flags&flagged == 0
+	}
+	return op.same(borrows)
+}
+
 func (x *engine) aligns(code []byte, register uint64) bool {
 	op := x.plain(code)
 	if op == nil {

@@ -46,6 +46,8 @@ type Arch struct {
 	Updates func(code []byte) Registers
 	// Chooses reports whether the first instruction in code leaves a register as it is or, under a condition, gives it another's value.
 	Chooses func(code []byte, register uint64) bool
+	// Decides reports whether what the first instruction in code makes is a number that a condition alone says, or the one of two values that it says.
+	Decides func(code []byte) bool
 	// Aligns reports whether the first instruction in code clears lower bits of a register.
 	Aligns func(code []byte, register uint64) bool
 	// Follow follows the first instruction in code, which is at addr. It returns the condition

@@ -176,7 +176,7 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	if a.Results.Uses = x.uses; a.Results.Calls == nil {
 		a.Results.Calls = x.calls
 	}
-	a.Shape, a.Writes, a.Updates, a.Chooses, a.Aligns, a.Accesses, a.Operand = x.shape, x.writes, x.updates, x.chooses, x.aligns, x.accesses, x.operandAt
+	a.Shape, a.Writes, a.Updates, a.Chooses, a.Decides, a.Aligns, a.Accesses, a.Operand = x.shape, x.writes, x.updates, x.chooses, x.decides, x.aligns, x.accesses, x.operandAt
 	a.Spills, a.Numbered, a.Touches, a.Touching = x.spills, x.numbered, x.touches, x.touching
 	if o.steps {
 		a.Steps = x.stepped

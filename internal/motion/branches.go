@@ -12,8 +12,8 @@ import (
 )
 
 // Converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
-// the entry's too, and has an instruction choose between what the body's instructions compute and another value. Of a body that link-time optimization has left without
-// markers the choice may also be one behind a run.
+// the entry's too, and has an instruction choose between what the body's instructions compute and another value, or compute one of both with a number that the test makes.
+// Of a body that link-time optimization has left without markers the choice may also be one behind a run.
 func (c *Rules) Converted(i int32, w *flow.Way) bool {
 	b := &c.Bodies[i]
 	if !c.unmarked(i) && !c.unmarkedPart(i) {
@@ -24,7 +24,7 @@ func (c *Rules) Converted(i int32, w *flow.Way) bool {
 		code := c.Graph.Bytes(at)
 		reads, writes, known := c.Arch.Accesses(code)
 		if !known {
-			return false
+			break
 		}
 		for r := range uint64(body.Followed) {
 			if writes.Registers.Has(r) && reads&^(1<<r)&computed != 0 && c.Arch.Chooses(code, r) {
@@ -33,6 +33,18 @@ func (c *Rules) Converted(i int32, w *flow.Way) bool {
 		}
 		if computed &^= writes.Registers; b.Has(c.Owner[at]) {
 			computed |= writes.Registers
+		}
+	}
+	return c.decided(i, w.Insn)
+}
+
+// decided reports whether a condition of the caller's decides what a body makes, from an instruction to the end of its block: an instruction of the body makes a number of a
+// condition, as GCC does where the values of both sides of a test differ by bits that it can mask, and no other body of the function has a condition at all. A condition of the body's
+// own that is known in all others looks the same.
+func (c *Rules) decided(i, first int32) bool {
+	for at := first; at < c.Graph.Blocks[c.Graph.Block(first)].Last; at++ {
+		if c.Bodies[i].Has(c.Owner[at]) && c.Arch.Decides(c.Graph.Bytes(at)) {
+			return c.NoneDecides(c.Bodies[i].Rec)
 		}
 	}
 	return false

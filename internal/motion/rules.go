@@ -38,7 +38,9 @@
 //	Distributed          made two loops of one                          equal statements, no instruction of the body;    again
 //	                     (-ftree-loop-distribution)                     a second loop of the caller's that is alike
 //	Converted            made one of both sides of a test               no marker, and an instruction chooses what the   again
-//	                     (if-conversion)                                body computes; a choice of the body's own
+//	                     (if-conversion)                                body computes; a choice of the body's own.
+//	                                                                    Or one makes a number of a condition, and no
+//	                                                                    other body has any; one known in all others
 //	JoinedTests          joined two tests (-ftree-ifcombine)            two branches at one place, one needs a load      again
 //	                                                                    of the caller's; a test the body makes twice
 //	Lost, Bare           inlined a body without its markers (LTO)       no marker, but instructions of its text          found by positions,

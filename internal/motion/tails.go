@@ -38,7 +38,7 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 			switch {
 			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && c.repeatsTest(int32(n), at):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at)):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -151,6 +151,24 @@ func (c *Rules) repeatsTest(from int32, at []body.Statement) bool {
 			return true
 		}
 		other = other || !c.Bodies[at[k].Own].Has(last.Own)
+	}
+	return false
+}
+
+// repeatsTurn reports whether the first one of some statements is a body's, and the block that leads there, and to which execution does not come back, has that too, and behind it
+// the caller's test: a turn of a loop that was unrolled has ended there. The body's statement is the last turn's, which has no test any more, and the block goes on behind it. Where the
+// next turn begins, the caller's statement for that comes first.
+func (c *Rules) repeatsTurn(from, to int32, at []body.Statement) bool {
+	first := &at[0]
+	last := c.lastBefore(from, c.Graph.Blocks[from].Last)
+	if last == nil || from == to || last.Own == first.Own || !c.Bodies[last.Own].Has(first.Own) {
+		return false
+	}
+	for k := sort.Search(len(c.Statements), func(k int) bool { return c.Statements[k].Insn >= c.Graph.Blocks[from].First }); &c.Statements[k] != last; k++ {
+		if r := &c.Statements[k]; r.Own == first.Own && r.Place == first.Place {
+			back, _ := c.Graph.Ahead(to, func(n int32) bool { return n == from })
+			return !back
+		}
 	}
 	return false
 }

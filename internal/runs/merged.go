@@ -113,24 +113,99 @@ func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) body.
 
 // goesOnIn reports whether a run that has begun in other bodies goes on in a body, at the first instruction of a block, where runs of another one begin that has lost what it
 // begins with. Each path there comes from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
-// but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place.
+// but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place. The caller may
+// compute between the two what it passes and the beginning of the body does not need: at the line of the call in which the run has begun, or the rest needs what the bodies have computed.
 func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 	g := c.Graph
-	if c.Past(g.Blocks[block].First) != at || g.Paths(block) == 0 {
+	if g.Paths(block) == 0 {
 		return false
 	}
+	passes := c.Past(g.Blocks[block].First) != at || !g.OnlyBehind(block, func(last int32) bool { return c.oneOf(kin, i, c.beforePadding(last)) >= 0 })
+	needs := !passes || c.needsKin(kin, i, at)
 	place := c.placeIn(kin, i, c.RowAt(at), at)
 	rest := c.needsRest(kin, i, at, place)
-	return g.OnlyBehind(block, func(last int32) bool {
-		for g.Insns[last].Kind == flow.Nop && last > 0 && g.Block(last-1) == g.Block(last) {
-			last-- // what aligns the instruction
+	seen := make(map[int32]bool)
+	var comes func(block, end int32, line body.CallPlace) bool
+	comes = func(block, end int32, line body.CallPlace) bool {
+		for n := end - 1; n >= g.Blocks[block].First; n-- {
+			if from := c.oneOf(kin, i, n); from >= 0 {
+				call := &c.Bodies[from].Call
+				return (needs || line.Line == 0 || line.Line == call.Line && line.File == call.File) &&
+					from != in && c.shares(from, in) && (rest || !c.hasPlace(kin, i, from, place))
+			}
+			if k := g.Insns[n].Kind; k != flow.Nop && k != flow.Jump && (k != flow.Plain || c.Acts(n)) {
+				return false
+			}
+			if at := c.lineIn(c.Bodies[i].Parent, n); at.Line != 0 && g.Insns[n].Kind == flow.Plain {
+				if line.Line != 0 && line != at {
+					at.File = ^uint32(0) // of several lines
+				}
+				line = at
+			}
 		}
-		from := i
-		if !c.Bodies[i].Has(c.Owner[last]) {
-			from = c.member(kin, c.Owner[last])
+		return g.OnlyBehind(block, func(last int32) bool {
+			p := g.Block(last)
+			if seen[p] {
+				return true
+			}
+			seen[p] = true
+			return comes(p, last+1, line)
+		})
+	}
+	return comes(block, at, body.CallPlace{})
+}
+
+// lineIn returns the line of a body's text that an instruction of it is at, or the call of what is inlined there that has the instruction. Its number is 0 if there is none.
+func (c *Code) lineIn(caller, n int32) (line body.CallPlace) {
+	own := c.Owner[n]
+	if own == caller {
+		if r := c.RowAt(n); r != nil {
+			line = body.CallPlace{File: r.File, Line: r.Line}
 		}
-		return from >= 0 && from != in && c.shares(from, in) && (rest || !c.hasPlace(kin, i, from, place))
-	})
+		return line
+	}
+	for ; own >= 0; own = c.Bodies[own].Parent {
+		if b := &c.Bodies[own]; b.Parent == caller {
+			return body.CallPlace{File: b.Call.File, Line: b.Call.Line}
+		}
+	}
+	return body.CallPlace{File: ^uint32(0), Line: ^uint32(0)}
+}
+
+// beforePadding returns an instruction, or the last one before it in its block that is no padding.
+func (c *Code) beforePadding(n int32) int32 {
+	for g := c.Graph; g.Insns[n].Kind == flow.Nop && n > 0 && g.Block(n-1) == g.Block(n); {
+		n--
+	}
+	return n
+}
+
+// oneOf returns the body around an instruction that is i or one of its kin, or -1.
+func (c *Code) oneOf(kin map[int32]kinship, i, n int32) int32 {
+	if c.Bodies[i].Has(c.Owner[n]) {
+		return i
+	}
+	return c.member(kin, c.Owner[n])
+}
+
+// needsKin reports whether instructions of a body, from one on in its block, read a register that instructions of bodies that share code have written last, wherever execution comes
+// from.
+func (c *Code) needsKin(kin map[int32]kinship, i, at int32) bool {
+	end := at
+	for last := c.Graph.Blocks[c.Graph.Block(at)].Last; end < last && c.oneOf(kin, i, end) >= 0; end++ {
+	}
+	return c.writtenBy(at, c.Graph.Needs(c.Arch, at, end), func(n int32) bool { return c.oneOf(kin, i, n) >= 0 })
+}
+
+// writtenBy reports whether such instructions alone have written one of some registers last, wherever execution comes from.
+func (c *Code) writtenBy(at int32, registers uint64, such func(n int32) bool) bool {
+	for ; registers != 0; registers &= registers - 1 {
+		reg := uint16(bits.TrailingZeros64(registers))
+		if c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), such) {
+			return true
+		}
+	}
+	return false
 }
 
 // needsRest reports whether an instruction at a place goes on with what instructions of bodies that share code, at that place too, have computed wherever execution comes from,
@@ -139,18 +214,13 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 func (c *Code) needsRest(kin map[int32]kinship, i, at int32, place body.Place) bool {
 	kindred := func(n int32) bool {
 		r := c.RowAt(n)
-		return r != nil && (c.Bodies[i].Has(c.Owner[n]) || c.member(kin, c.Owner[n]) >= 0) && c.placeIn(kin, i, r, n) == place
+		return r != nil && c.oneOf(kin, i, n) >= 0 && c.placeIn(kin, i, r, n) == place
 	}
 	reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(at))
 	if !ok {
 		return false
 	}
-	found := false
-	for needed := reads &^ writes.Registers; needed != 0 && !found; needed &= needed - 1 {
-		reg := uint16(bits.TrailingZeros64(uint64(needed)))
-		found = c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), kindred)
-	}
-	if !found {
+	if !c.writtenBy(at, uint64(reads&^writes.Registers), kindred) {
 		return false
 	}
 	for n := range int32(len(c.Owner)) {
@@ -161,11 +231,11 @@ func (c *Code) needsRest(kin map[int32]kinship, i, at int32, place body.Place) b
 	return true
 }
 
-// hasPlace reports whether an instruction of a body, i or one of its kin, is at a place.
+// hasPlace reports whether an instruction of a body, i or one of its kin, is at a place, and no jump: one to what was merged has the place of that.
 func (c *Code) hasPlace(kin map[int32]kinship, i, of int32, place body.Place) bool {
 	b := &c.Bodies[of]
 	for n, own := range c.Owner {
-		if own < of || own >= b.End {
+		if own < of || own >= b.End || c.Graph.Insns[n].Kind == flow.Jump {
 			continue
 		}
 		if r := c.RowAt(int32(n)); r != nil && c.placeIn(kin, i, r, int32(n)) == place {
