@@ -436,6 +436,14 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		c.Totals["made-up expressions with a fault in dead code"]++
 		return v.Reason.Code
 	}
+	if mask, cut := exprtest.CutInCode(&v.Loc); cut && ok && err == nil && !st.same(got, st.shorten(res)) {
+		if n, err := m.Fetch(res, int(p.Type.Size), p.Type.Signed); err == nil && n&mask == got.Value {
+			if third {
+				c.Totals["bit-fields that dwarfloc says the code cuts"]++
+			}
+			return reasons.None
+		}
+	}
 	if ok && err == nil && !st.Small && !st.same(got, st.shorten(res)) && exprtest.AsInCode(&v.Loc) {
 		if third {
 			c.Totals["operations that dwarfloc says the code makes of 32 bits"]++
