@@ -33,3 +33,11 @@ func CutInCode(l *loc.Location) (mask uint64, cut bool) {
 	x, mask := l.Expr.A, l.Expr.B.K
 	return mask, mask < 0xffff && mask != 0xff && mask&(mask+1) == 0 && (x.Op == ops.Reg || x.Op == ops.Deref && x.Size <= 2)
 }
+
+// Multiplies reports whether a location multiplies by a number: of a product of small numbers arithmetic of 32 bits and of 64 need not give the same.
+func Multiplies(l *loc.Location) (found bool) {
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Mul })
+	})
+	return found
+}
