@@ -35,6 +35,8 @@ const (
 type Registers interface {
 	// Bits returns how many lower bits of a register may not be 0.
 	Bits(n uint64) uint64
+	// Counts returns the least and the greatest number that a register can hold, if it is a loop's counter.
+	Counts(n uint64) (least, most uint64, ok bool)
 	// Given reports whether a register has what the function was given.
 	Given(n uint64) bool
 	// Near returns how many of the lowest bits of a register are 0 and how many lower ones may not be, by the instructions right before.
@@ -45,6 +47,8 @@ type Registers interface {
 	Address(n uint64) bool
 	// Widths reports whether the code makes an operation, a shift to the right or a division, of the operands of an expression: as one of 32 bits, or as one of 64.
 	Widths(e *loc.Expr, op loc.Op) (narrow, wide bool)
+	// ShortWidths is that where it may also be one of so many bits.
+	ShortWidths(e *loc.Expr, op loc.Op, bits uint8) (narrow, wide, short bool)
 }
 
 // unsigned has the divisions of numbers without a sign: GCC's notes do not tell them from others.
@@ -63,6 +67,9 @@ func madeAs(r Registers, e *loc.Expr) (made *loc.Expr, width Width) {
 		op = also
 		narrow, wide = r.Widths(e, op)
 	}
+	if e.Op == ops.Div && !narrow && !wide {
+		op, narrow, wide = shifted(r, e)
+	}
 	if narrow == wide {
 		return e, Unclear
 	}
@@ -73,6 +80,35 @@ func madeAs(r Registers, e *loc.Expr) (made *loc.Expr, width Width) {
 	if out.A = extended(extensionFor[op], e.A); !shifts {
 		out.B = extended(extensionFor[op], e.B)
 	}
+	return &out, Narrow
+}
+
+// shifted is madeAs for a division that the code makes a shift by the powers of two in the divisor, and a product: one of a number without a sign, or one that leaves
+// no rest, as that of the distance of two pointers. Any other division of numbers with a sign adds something to negative ones first.
+func shifted(r Registers, e *loc.Expr) (op loc.Op, narrow, wide bool) {
+	if e.B.Op != ops.Const || e.B.K == 0 || e.B.K%2 != 0 || int64(e.B.K) < 0 {
+		return ops.Div, false, false
+	}
+	by := &loc.Expr{Op: ops.Const, K: uint64(mathbits.TrailingZeros64(e.B.K))}
+	narrow, wide = r.Widths(&loc.Expr{Op: ops.Shra, A: e.A, B: by}, ops.Shra)
+	if op = ops.Div; !narrow && !wide {
+		op = ops.UDiv
+		narrow, wide = r.Widths(&loc.Expr{Op: ops.Shr, A: e.A, B: by}, ops.Shr)
+	}
+	return op, narrow, wide
+}
+
+// madeShort is madeAs for an operation that may also be one of so many bits.
+func madeShort(r Registers, e *loc.Expr, bits uint8) (made *loc.Expr, width Width) {
+	narrow, wide, short := r.ShortWidths(e, e.Op, bits)
+	if !short {
+		return madeAs(r, e)
+	}
+	if narrow || wide || e.Op != ops.Shr && e.Op != ops.Shra {
+		return e, Unclear
+	}
+	out := *e
+	out.A = &loc.Expr{Op: extensionFor[e.Op], Size: bits / 8, A: e.A}
 	return &out, Narrow
 }
 
@@ -265,8 +301,13 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	o := operandsOf(e.A)
 	if o.register && !o.carries && !o.wide && (by == ops.ZExt || e.Op == ops.Shra) && n.cuts(e, bits) {
-		n.found = Unclear
-		return &out
+		if bits == 8 {
+			n.found = Unclear // it may also be a truth value, of which only the lowest bit is meant, and not the byte
+			return &out
+		}
+		made, width := madeShort(n.registers, &out, uint8(bits))
+		n.found = max(n.found, width)
+		return made
 	}
 	if below <= 32 {
 		return &out
@@ -289,6 +330,9 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		if n.hasAddress(e.A) {
 			return &out // the distance of two of them
 		}
+		if n.counted(out.A) && (shifts || n.counted(out.B)) {
+			return &out
+		}
 		made, width := madeAs(n.registers, &out)
 		n.found = max(n.found, width)
 		return made
@@ -298,6 +342,23 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	}
 	n.found = max(n.found, Narrow)
 	return &out
+}
+
+// counted reports whether a number is a loop's counter plus or minus a constant, or a constant, and neither negative nor more than 31 bits: then all widths have the same
+// bits of it.
+func (n *narrowing) counted(e *loc.Expr) bool {
+	const limit = 1 << 31
+	switch {
+	case e.Op == ops.Const:
+		return e.K < limit
+	case e.Op == ops.Reg:
+		_, most, ok := n.registers.Counts(e.K)
+		return ok && most < limit
+	case e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const:
+		least, most, ok := n.registers.Counts(e.A.K)
+		return ok && least+e.B.K <= most+e.B.K && most+e.B.K < limit
+	}
+	return false
 }
 
 // hasAddress reports whether an address is one of the terms of an expression.

@@ -21,6 +21,12 @@ func (k known) Given(uint64) bool                  { return k.given }
 func (known) Near(uint64) (_, bits uint8, _ error) { return 0, 64, nil }
 func (known) SetBefore(uint64) bool                { return false }
 
+func (known) Counts(uint64) (least, most uint64, ok bool) { return 0, 0, false }
+
+func (k known) ShortWidths(*loc.Expr, loc.Op, uint8) (narrow, wide, short bool) {
+	return k.narrow, k.wide, false
+}
+
 func (k known) Address(uint64) bool                          { return k.address }
 func (k known) Widths(*loc.Expr, loc.Op) (narrow, wide bool) { return k.narrow, k.wide }
 

@@ -7,17 +7,18 @@ type Wanted struct {
 	Numbers func(s *State) (of, by Number, ok bool) // by what registers hold at the place where they are
 	Signed  bool
 	Divides bool
+	Short   uint8 // fewer bits that it may also have, or 0
 }
 
-// WidthsNear reports whether the code around a link-time address makes an operation, as one of 32 bits or as one of 64. It looks at the straight code that leads there from
+// WidthsNear reports whether the code around a link-time address makes an operation, as one of 32 bits, as one of 64, or as one of as many as are Short. It looks at the straight code that leads there from
 // the only place that it is reached from, and at what follows as long as registers hold what the operation is of: on the way without jumps, and on those that leave it.
-func (c *Code) WidthsNear(at uint64, x *Wanted) (narrow, wide bool) {
+func (c *Code) WidthsNear(at uint64, x *Wanted) (narrow, wide, short bool) {
 	if c.Graph == nil {
-		return false, false
+		return false, false, false
 	}
 	site, ok := c.Graph.At(at)
 	if !ok {
-		return false, false
+		return false, false, false
 	}
 	w := widths{c: c, Wanted: x, site: int32(site), first: int32(site), state: c.Arch.State()}
 	if before, ok := c.Graph.OnlyBefore(w.site); ok && c.Why == "" && before+1 == w.site {
@@ -31,7 +32,7 @@ func (c *Code) WidthsNear(at uint64, x *Wanted) (narrow, wide bool) {
 			}
 		}
 	}
-	return w.narrow, w.wide
+	return w.narrow, w.wide, w.short
 }
 
 // widths looks for an operation in the code.
@@ -43,6 +44,7 @@ type widths struct {
 	blocks       []int32 // on the way without jumps
 	found        []symbolic.Operation
 	narrow, wide bool
+	short        bool
 }
 
 // follow looks at the way that leaves the one without jumps behind a block, to another, or with -1 at that one.
@@ -77,6 +79,10 @@ func (w *widths) follow(leaves, to int32) {
 		}
 	}
 	for i := range w.found {
+		if w.Short > 0 && w.state.IsOf(&w.found[i], of, by, w.Short) {
+			w.short = true
+			continue
+		}
 		is32 := w.state.IsOf(&w.found[i], of, by, 32)
 		w.narrow, w.wide = w.narrow || is32, w.wide || !is32 && w.state.IsOf(&w.found[i], of, by, 64)
 	}

@@ -96,6 +96,7 @@ const (
 	moves            // the second operand to the first
 	adds
 	subtracts
+	multiplies // the second operand by the third
 	shiftsLeft
 	shiftsRight
 	masks     // AND
@@ -120,7 +121,7 @@ const (
 // writesFirst reports whether the first operand changes.
 func (e effect) writesFirst() bool {
 	switch e.verb {
-	case computes, moves, adds, subtracts, shiftsLeft, shiftsRight, masks, flips, extends, selects, truth, decides, chooses, addresses, loads, pops:
+	case computes, moves, adds, subtracts, multiplies, shiftsLeft, shiftsRight, masks, flips, extends, selects, truth, decides, chooses, addresses, loads, pops:
 		return true
 	}
 	return false

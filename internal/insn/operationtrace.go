@@ -207,6 +207,10 @@ func (s *step) compute(m *operand) symbolic.Value {
 			a, b = b, a
 		}
 		return t.Plus(a, b, ^uint64(0))
+	case multiplies:
+		if by := s.arg(first + 1); by.IsConstant() {
+			return t.Plus(symbolic.Constant(0), s.arg(first), by.Const)
+		}
 	case shiftsLeft:
 		if by := s.shift(first + 1); by < uint64(bits) {
 			return t.Plus(symbolic.Constant(0), s.arg(first), 1<<by)

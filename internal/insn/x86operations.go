@@ -37,7 +37,8 @@ var x86Groups = []x86Group{
 		crc32 f2.0f38f0:GyEb f2.0f38f1:GyEv adcx 66.0f38f6:GyEy adox f3.0f38f6:GyEy rdsspq f3.0f1e/1r:Ey`},
 	{does: effect{verb: nothing, flags: flagged}, text: `bt 0fa3:UvGv 0fba/4:EvIb clc f8: cmc f5: stc f9: cld fc: std fd: cli fa: sti fb: verr 0f00/4:Ew verw 0f00/5:Ew
 		clac 0f01=ca: stac 0f01=cb: vmwrite np.0f79:GaEa *x87 d8r: d9r: dar: dbr: dcr: ddr: der:`},
-	{does: effect{verb: computes, flags: flagged}, text: `imul 69:GvEvIz 6b:GvEvIb tzcnt f3.0fbc:GvEv lzcnt f3.0fbd:GvEv popcnt f3.0fb8:GvEv
+	{does: effect{verb: multiplies, flags: flagged}, text: "imul 69:GvEvIz 6b:GvEvIb"},
+	{does: effect{verb: computes, flags: flagged}, text: `tzcnt f3.0fbc:GvEv lzcnt f3.0fbd:GvEv popcnt f3.0fb8:GvEv
 		rdpid f3.0fc7/7r:Ey rdrand 0fc7/6r:Ev rdseed 0fc7/7r:Ev vmread np.0f78:EaGa smsw 0f01/4m:Ew 0f01/4r:Ev`},
 	{does: effect{verb: chooses, flags: firstToo | flagged}, text: "bsf 0fbc:GvEv bsr 0fbd:GvEv lar 0f02:GvEw lsl 0f03:GvEw"},
 	{does: effect{verb: chooses, flags: firstToo}, text: "cmov 0f40-0f4f:GvEv"},

@@ -40,7 +40,10 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	if !ok || err != nil {
 		return "", err
 	}
-	if is, err := ev.beginsField(m); is && err == nil {
+	if bits, is, err := ev.beginsField(m); is && err == nil {
+		if cut, err := ev.cutsForCall(l, t, bits); cut || err != nil {
+			return "", err
+		}
 		return "GCC's note is the memory that a bit-field is in, without saying which bits it has", nil
 	}
 	return "", err
@@ -184,8 +187,34 @@ func scalar(t *types.Type) bool {
 	return err == nil && (r.Kind == types.Int || r.Kind == types.Char || r.Kind == types.Enum)
 }
 
-// beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to.
-func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
+// cutsForCall makes a number the lower bits of it, without a sign, if an instruction for the call leaves just so many as the field has that begins there. The same memory, read
+// as a byte or a word, would not be cut for a call, or to as many bits.
+func (ev *Evaluator) cutsForCall(l *loc.Location, t *types.Type, bits uint64) (bool, error) {
+	e := l.Expr
+	r, err := t.Resolve()
+	size, also := t.ByteSize()
+	switch {
+	case err != nil || also != nil || bits == 0:
+		return false, nil
+	case l.Kind == loc.KindMemory && !r.Signed:
+		e = &loc.Expr{Op: ops.Deref, Size: uint8(size), A: e}
+	case l.Kind == loc.KindValue && e.Op == ops.And || l.Kind == loc.KindValue && e.Op == ops.ZExt:
+		e = e.A
+	default:
+		return false, nil
+	}
+	c, err := ev.codeOf(ev.spot)
+	if err != nil || !c.CutsForCall(ev.spot.Rec, ev.spot.At.Addr, uint8(bits), func(s *body.State) (body.Number, bool) { return numberOf(s, e) }) {
+		return false, err
+	}
+	l.Kind, l.Expr = loc.KindValue, &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1<<bits - 1}}
+	ev.lacked = true
+	return true, nil
+}
+
+// beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to. bits is how many it has, or 0 if there
+// are several.
+func (ev *Evaluator) beginsField(m body.Slot) (bits uint64, is bool, err error) {
 	_, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		l, ok := ev.placeOfVariable(x)
 		if !ok {
@@ -216,10 +245,17 @@ func (ev *Evaluator) beginsField(m body.Slot) (is bool, err error) {
 			}
 		}
 		begins, known := fieldAt(t, 8*at, 8*uint64(m.Size), 0)
-		is = is || begins
+		if begins != 0 {
+			if !is {
+				bits = begins
+			} else if bits != begins {
+				bits = 0
+			}
+			is = true
+		}
 		return known, nil
 	})
-	return is, err
+	return bits, is, err
 }
 
 // placeOfVariable returns where a variable in scope is.
@@ -248,32 +284,36 @@ func (ev *Evaluator) typeOf(x *entries.Scoped) (*types.Type, error) {
 	return t, nil
 }
 
-// fieldAt reports whether a bit-field begins at a bit of a type and has fewer bits than so many. known is false if nothing else is known to be there.
-func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
+// fieldAt returns how many bits a bit-field has that begins at a bit of a type, if these are fewer than so many, or 0: the most, of several. known is false if nothing else
+// is known to be there.
+func fieldAt(t *types.Type, at, bits uint64, depth int) (has uint64, known bool) {
 	r, err := t.Resolve()
 	if err != nil || depth > maxNesting {
-		return false, false
+		return 0, false
 	}
 	if r.Kind == types.Array {
 		el, _, err := r.Count()
 		if err != nil {
-			return false, false
+			return 0, false
 		}
 		size, err := el.ByteSize()
 		if err != nil || size <= 0 {
-			return false, false
+			return 0, false
 		}
 		return fieldAt(el, at%(8*uint64(size)), bits, depth+1)
 	}
 	members, err := r.Members()
 	if err != nil {
-		return false, false
+		return 0, false
 	}
 	for i := range members {
 		m := &members[i]
 		if m.BitSize != 0 {
 			if m.BitOffset == at {
-				is, known = is || m.BitSize < bits, true
+				known = true
+				if m.BitSize < bits {
+					has = max(has, m.BitSize)
+				}
 			}
 			continue
 		}
@@ -286,9 +326,9 @@ func fieldAt(t *types.Type, at, bits uint64, depth int) (is, known bool) {
 			continue
 		}
 		in, inside := fieldAt(m.Type, at-m.BitOffset, bits, depth+1)
-		is, known = is || in, known || inside
+		has, known = max(has, in), known || inside
 	}
-	return is, known
+	return has, known
 }
 
 // madeOfTruth reports whether a number is computed from a register that a truth value of a caller is in, and that may have other bits than the lowest one.

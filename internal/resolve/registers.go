@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -45,7 +46,21 @@ func (r registers) Bits(n uint64) uint64 {
 	if err != nil {
 		return 64
 	}
-	return uint64(c.Held().Bits(n, r.ev.spot.At.Addr))
+	bits := uint64(c.Held().Bits(n, r.ev.spot.At.Addr))
+	if bits > 31 {
+		if _, most, ok := c.Held().Counted(n, r.ev.spot.At.Addr); ok {
+			return uint64(mathbits.Len64(most))
+		}
+	}
+	return bits
+}
+
+func (r registers) Counts(n uint64) (least, most uint64, ok bool) {
+	c, err := r.ev.codeOf(r.ev.spot)
+	if err != nil {
+		return 0, 0, false
+	}
+	return c.Held().Counted(n, r.ev.spot.At.Addr)
 }
 
 func (r registers) Given(n uint64) bool {
@@ -62,11 +77,17 @@ func (r registers) SetBefore(n uint64) bool {
 }
 
 func (r registers) Widths(e *loc.Expr, as loc.Op) (narrow, wide bool) {
+	narrow, wide, _ = r.ShortWidths(e, as, 0)
+	return narrow, wide
+}
+
+func (r registers) ShortWidths(e *loc.Expr, as loc.Op, bits uint8) (narrow, wide, short bool) {
 	c, err := r.ev.codeOf(r.ev.spot)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	return c.WidthsNear(r.ev.spot.At.Addr, &body.Wanted{
+		Short:  bits,
 		Signed: as == ops.Shra || as == ops.Div || as == ops.Mod, Divides: as != ops.Shr && as != ops.Shra,
 		Numbers: func(s *body.State) (of, by body.Number, ok bool) {
 			of, ok = numberOf(s, e.A)

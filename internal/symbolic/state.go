@@ -115,6 +115,42 @@ func (s *State) Input(a Value) (register uint64, bits uint8, ok bool) {
 	}
 }
 
+// Offset returns the register that held a number where the path begins, and what was added to it since, if nothing else happened to it. It is that of numbers of which 32 bits
+// may be all.
+func (s *State) Offset(a Value) (register, added uint64, ok bool) { return s.t.Offset(a) }
+
+// Offset is that of a state.
+func (t *Trace) Offset(v Value) (register, added uint64, ok bool) {
+	for {
+		x := v.Terms[0]
+		if x.Scale != 1 || v.Terms[1].Symbol != 0 {
+			return 0, 0, false
+		}
+		added += v.Const
+		switch k := &t.Symbols[x.Symbol]; {
+		case k.Kind == InputRegister:
+			return uint64(k.Which), added, true
+		case (k.Kind == ZeroExtended || k.Kind == SignExtended) && k.Bits >= 32:
+			v = k.Of
+		default:
+			return 0, 0, false
+		}
+	}
+}
+
+// Cut returns how many lower bits of another number a number is, if it is that, or of what was loaded from the same memory before a store.
+func (s *State) Cut(a, of Value) (bits uint8, ok bool) {
+	k := &s.t.Symbols[a.Single()]
+	if k.Kind != ZeroExtended {
+		return 0, false
+	}
+	if k.Of == s.t.modulo(of, k.Bits) {
+		return k.Bits, true
+	}
+	was, is := &s.t.Symbols[k.Of.Single()], &s.t.Symbols[of.Single()]
+	return k.Bits, was.Kind == Loaded && is.Kind == Loaded && was.Of == is.Of && was.Bits == is.Bits
+}
+
 // Bits returns how many lower bits of a number may not be 0. With inherits the number is that which a register held where the path begins, or
 // so many lower bits of it.
 func (s *State) Bits(a Value) (bits uint8, of uint64, inherits bool) {

@@ -436,12 +436,24 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		c.Totals["made-up expressions with a fault in dead code"]++
 		return v.Reason.Code
 	}
+	if mask, cut := exprtest.CutInCode(&v.Loc); cut && ok && err == nil && !st.same(got, st.shorten(res)) {
+		if n, err := m.Fetch(res, int(p.Type.Size), p.Type.Signed); err == nil && n&mask == got.Value {
+			if third {
+				c.Totals["bit-fields that dwarfloc says the code cuts"]++
+			}
+			return reasons.None
+		}
+	}
 	if ok && err == nil && !st.Small && !st.same(got, st.shorten(res)) && exprtest.AsInCode(&v.Loc) {
 		if third {
 			c.Totals["operations that dwarfloc says the code makes of 32 bits"]++
 		}
 		st.Small = true
 		return c.expression(at, st, s, p, v, false)
+	}
+	if ok && err == nil && st.Small && exprtest.AsInCode(&v.Loc) && exprtest.Multiplies(&v.Loc) {
+		c.Totals["products that dwarfloc says the code makes of 32 bits, not compared"]++
+		return reasons.None
 	}
 	if v.Loc.Kind == loc.KindNone || ok != (err == nil) || ok && !st.same(got, st.shorten(res)) {
 		c.differ("value", "%s: % x: %+v, %v, dwarfloc %s %v: %+v, %v", at, p.Expr, res, err, v.Loc.Text(c.img.Arch()), v.Reason, got, ok)

@@ -8,6 +8,9 @@ import (
 // AsInCode reports whether a location has a shift to the right or a division of 32 bits of registers: GCC's expression does not say how wide that is, but the code
 // around does, which the second reader does not read.
 func AsInCode(l *loc.Location) (found bool) {
+	if _, cut := CutInCode(l); cut {
+		return true
+	}
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
 			switch n.Op {
@@ -17,6 +20,24 @@ func AsInCode(l *loc.Location) (found bool) {
 				}
 			}
 		})
+	})
+	return found
+}
+
+// CutInCode returns the mask of a location that is lower bits of a byte or a word, or of a register, and no whole bytes: GCC's expression does not say that these are a
+// bit-field's, but the code around does.
+func CutInCode(l *loc.Location) (mask uint64, cut bool) {
+	if l.Kind != loc.KindValue || l.Expr.Op != ops.And || l.Expr.B.Op != ops.Const {
+		return 0, false
+	}
+	x, mask := l.Expr.A, l.Expr.B.K
+	return mask, mask < 0xffff && mask != 0xff && mask&(mask+1) == 0 && (x.Op == ops.Reg || x.Op == ops.Deref && x.Size <= 2)
+}
+
+// Multiplies reports whether a location multiplies by a number: of a product of small numbers arithmetic of 32 bits and of 64 need not give the same.
+func Multiplies(l *loc.Location) (found bool) {
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Mul })
 	})
 	return found
 }
