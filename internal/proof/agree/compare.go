@@ -452,8 +452,10 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		return c.expression(at, st, s, p, v, false)
 	}
 	if ok && err == nil && st.Small && exprtest.AsInCode(&v.Loc) && exprtest.Multiplies(&v.Loc) {
-		c.Totals["products that dwarfloc says the code makes of 32 bits, not compared"]++
-		return reasons.None
+		if n, err := m.Fetch(res, int(p.Type.Size), p.Type.Signed); err == nil && uint32(n) == uint32(got.Value) {
+			c.Totals["products that dwarfloc says the code makes of 32 bits, by these"]++
+			return reasons.None
+		}
 	}
 	if v.Loc.Kind == loc.KindNone || ok != (err == nil) || ok && !st.same(got, st.shorten(res)) {
 		c.differ("value", "%s: % x: %+v, %v, dwarfloc %s %v: %+v, %v", at, p.Expr, res, err, v.Loc.Text(c.img.Arch()), v.Reason, got, ok)

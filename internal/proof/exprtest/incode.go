@@ -34,7 +34,7 @@ func CutInCode(l *loc.Location) (mask uint64, cut bool) {
 	return mask, mask < 0xffff && mask != 0xff && mask&(mask+1) == 0 && (x.Op == ops.Reg || x.Op == ops.Deref && x.Size <= 2)
 }
 
-// Multiplies reports whether a location multiplies by a number: of a product of small numbers arithmetic of 32 bits and of 64 need not give the same.
+// Multiplies reports whether a location multiplies by a number: of a product of small numbers arithmetic of 32 bits and of 64 give the same lower 32 bits.
 func Multiplies(l *loc.Location) (found bool) {
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Mul })
