@@ -444,14 +444,15 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 			return reasons.None
 		}
 	}
-	if ok && err == nil && !st.Small && !st.same(got, st.shorten(res)) && exprtest.AsInCode(&v.Loc) {
+	if ok && err == nil && st.Small == 0 && !st.same(got, st.shorten(res)) && exprtest.AsInCode(&v.Loc) {
 		if third {
 			c.Totals["operations that dwarfloc says the code makes of 32 bits"]++
 		}
-		st.Small = true
+		st.Small = exprtest.SmallFor(&v.Loc)
 		return c.expression(at, st, s, p, v, false)
 	}
-	if ok && err == nil && st.Small && exprtest.AsInCode(&v.Loc) && exprtest.Multiplies(&v.Loc) {
+	if ok && err == nil && st.Small == 1 && exprtest.AsInCode(&v.Loc) {
+		// The factor has more bits, as those have that stand for exact divisions: the lower 32 bits are the same.
 		if n, err := m.Fetch(res, int(p.Type.Size), p.Type.Signed); err == nil && uint32(n) == uint32(got.Value) {
 			c.Totals["products that dwarfloc says the code makes of 32 bits, by these"]++
 			return reasons.None

@@ -17,8 +17,8 @@ import (
 type State struct {
 	Seed uint64
 	Arch *arch.Arch
-	// Small is set for numbers that a sum of a few has 31 bits of: arithmetic of 32 bits and of 64 gives the same.
-	Small bool
+	// Small is not 0 for registers with so many bits, and bytes with four: arithmetic of 32 bits and of 64 gives the same of a few of them.
+	Small int
 }
 
 func mix(x uint64) uint64 {
@@ -38,8 +38,8 @@ func (s State) Reg(n uint64) (uint64, bool) {
 	if v&3 == 0 {
 		v >>= 56 // small numbers find other faults than large ones
 	}
-	if s.Small {
-		v &= 1<<28 - 1
+	if s.Small > 0 {
+		v &= 1<<s.Small - 1
 	}
 	return s.short(v), true
 }
@@ -50,7 +50,7 @@ func (s State) short(v uint64) uint64 { return oracle.Extend(v, s.Arch.WordSize,
 // Mem reads memory.
 func (s State) Mem(addr uint64, p []byte) bool {
 	for i := range p {
-		if p[i] = byte(mix(s.Seed^mix(s.short(addr+uint64(i)))) >> 24); s.Small {
+		if p[i] = byte(mix(s.Seed^mix(s.short(addr+uint64(i)))) >> 24); s.Small > 0 {
 			p[i] &= 15 // of whatever byte of a number
 		}
 	}

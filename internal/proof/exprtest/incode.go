@@ -1,6 +1,8 @@
 package exprtest
 
 import (
+	"math/bits"
+
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -34,10 +36,17 @@ func CutInCode(l *loc.Location) (mask uint64, cut bool) {
 	return mask, mask < 0xffff && mask != 0xff && mask&(mask+1) == 0 && (x.Op == ops.Reg || x.Op == ops.Deref && x.Size <= 2)
 }
 
-// Multiplies reports whether a location multiplies by a number: of a product of small numbers arithmetic of 32 bits and of 64 give the same lower 32 bits.
-func Multiplies(l *loc.Location) (found bool) {
+// SmallFor returns how many bits registers may have for arithmetic of 32 bits and of 64 to give the same in a location: sums of a few are less than 31 bits, and products
+// with the numbers that are factors.
+func SmallFor(l *loc.Location) int {
+	most := uint64(0)
 	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Mul })
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == ops.Mul && n.B.Op == ops.Const {
+				most = max(most, n.B.K)
+			}
+		})
 	})
-	return found
+	const sums = 28
+	return max(min(sums, 31-bits.Len64(most)), 1)
 }
