@@ -1,6 +1,7 @@
 package body
 
 import (
+	"slices"
 	"sort"
 	"sync"
 
@@ -204,6 +205,9 @@ func definitions(u *Unit) (map[int32]int32, error) {
 
 // isDeclaration reports whether an entry only declares a function.
 func isDeclaration(e dw.Entry) (only bool, err error) {
+	if !slices.ContainsFunc(e.Specs(), func(s dw.AttrSpec) bool { return s.Name == dw.AttrDeclaration }) {
+		return false, nil // as of nearly all
+	}
 	err = e.Attrs(func(a dw.Attr, v dw.Value) { only = only || a == dw.AttrDeclaration && v.U != 0 })
 	return only, err
 }
