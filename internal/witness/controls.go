@@ -121,19 +121,17 @@ func (c *Controls) learn(k functionKey, g *groups) error {
 	if err != nil {
 		return err
 	}
-	l := learner{seen: c.toLearn(), of: func(own functionKey) *groups {
+	of := func(own functionKey) *groups {
 		if own == k {
 			return g
 		}
 		return nil
-	}}
-	return img.Index.Parallel(min(len(units), 1), func(s *index.Scanner, _ int) error {
-		for _, n := range units {
-			if err := l.unit(s, &img.Units[n], func(r *index.Rec, u *entries.Unit) bool { return sel.Match(u.NameRefOf(r)) }); err != nil {
-				return err
-			}
-		}
-		return nil
+	}
+	learners := sync.Pool{New: func() any { return &learner{of: of, seen: c.toLearn()} }}
+	return img.Index.Parallel(len(units), func(s *index.Scanner, i int) error {
+		l := learners.Get().(*learner)
+		defer learners.Put(l)
+		return l.unit(s, &img.Units[units[i]], func(r *index.Rec, u *entries.Unit) bool { return sel.Match(u.NameRefOf(r)) })
 	})
 }
 
