@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -167,16 +166,15 @@ func (c *Rules) loads(i, first int32, marks []flow.Mark) bool {
 }
 
 // feeds reports whether a piece of a body that begins at an instruction, at the end of a block, loads what the body needs in the next block, where a run begins in any
-// case: LLVM moves a load of a loop to the ends of the paths to it on which the value is not there already. GCC does so with any part of an expression (-ftree-pre), and with the
-// sum of what the caller and the body add. The parts have places of their own (columns), of which nothing is left where the paths meet: a turn that was peeled off has those of the others.
+// case: LLVM moves a load of a loop to the ends of the paths to it on which the value is not there already.
 func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 	g := c.Graph
 	b := &g.Blocks[g.Block(first)]
-	if len(b.Succs) != 1 || g.Paths(b.Succs[0]) < 2 {
+	if c.Unit.GNU() || len(b.Succs) != 1 || g.Paths(b.Succs[0]) < 2 {
 		return false
 	}
 	var made uint64 // registers that the piece writes last
-	piece, places := make(map[step]bool), make(map[body.Place]bool)
+	piece := make(map[step]bool)
 	for at := b.First; at < b.Last; at++ {
 		k, own := g.Insns[at].Kind, c.Bodies[i].Has(c.Owner[at])
 		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.Acts(at)) {
@@ -192,7 +190,7 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 		if made &^= uint64(w.Registers); own {
 			made |= uint64(w.Registers)
 			if s, ok := c.stepAt(at); ok && k == flow.Plain {
-				piece[s], places[s.place] = true, true
+				piece[s] = true
 			}
 		}
 	}
@@ -209,8 +207,7 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 	uses := false
 	for at := to.First; at < to.Last && (at <= marks[k].Insn || c.Bodies[i].Has(c.Owner[at])); at++ {
 		own := c.Bodies[i].Has(c.Owner[at])
-		s, placed := c.stepAt(at)
-		if own && placed && (piece[s] || c.Unit.GNU() && places[s.place]) || !own && c.Acts(at) {
+		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.Acts(at) {
 			return false // a copy
 		}
 		reads, _, ok := c.Arch.Accesses(g.Bytes(at))
@@ -218,10 +215,8 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 		if !ok || !known {
 			return uses
 		}
-		if !c.Unit.GNU() {
-			reads &^= w.Registers // it may be what runs add up, of which the piece can be the first
-		}
-		uses = uses || own && placed && uint64(reads)&made != 0
+		// What is read and written may be what runs add up, of which the piece can be the first.
+		uses = uses || own && uint64(reads)&made&^uint64(w.Registers) != 0
 		made &^= uint64(w.Registers)
 	}
 	return uses
