@@ -550,12 +550,8 @@ func (e *evidence) PassedBefore() (bool, error) { return e.passed(e.s.At.Addr) }
 
 // passed reports what PassedOn does, of the variables whose places are noted before an address.
 func (e *evidence) passed(before uint64) (bool, error) {
-	if !e.ev.callersRead {
-		var err error
-		if e.ev.callers, err = callersPlaces(e.s); err != nil {
-			return false, err
-		}
-		e.ev.callersRead = true
+	if err := e.readCallers(); err != nil {
+		return false, err
 	}
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
 	for i := range e.ev.callers {
@@ -587,15 +583,28 @@ func (e *evidence) Placed() (bool, error) {
 	return err != nil || !c.Astray(), err
 }
 
-// callersPlaces returns where the variables of the functions are that the site is inlined into.
-func callersPlaces(s *entries.Spot) (out []entries.Chosen, err error) {
-	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
-		if its, ok := s.Placed(x); ok {
-			out = append(out, its)
+// placedVariable is a variable of a function that the site is inlined into, and where it is.
+type placedVariable struct {
+	entries.Chosen
+	x *entries.Scoped
+}
+
+// readCallers finds where the variables of the functions are that the site is inlined into.
+func (e *evidence) readCallers() error {
+	if e.ev.callersRead {
+		return nil
+	}
+	var out []placedVariable
+	_, err := e.s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		if its, ok := e.s.Placed(x); ok {
+			out = append(out, placedVariable{its, x})
 		}
 		return false, nil
 	})
-	return out, err
+	if err == nil {
+		e.ev.callers, e.ev.callersRead = out, true
+	}
+	return err
 }
 
 // Elsewhere looks at where the debug information says that the body is entered, which is at its first statement if that has a view.
