@@ -87,10 +87,6 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	default:
 		out.Note = judge.Here
 	}
-	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
-		marks := s.CloneMarks()
-		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !slices.Contains(marks, entries.CloneOfConstant)
-	}
 	if e.x.U.Body.GNU() || c.Viewed { // only GCC writes views
 		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
 		out.Views = c.Viewed || e.x.U.Body.Views()
@@ -99,6 +95,12 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		}
 		// A view says only with markers of statements whether it is before or after one.
 		out.Views = out.Views && marked
+	}
+	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
+		marks := s.CloneMarks()
+		// A number in a clone that is also one of constants is that of the callers, if views show where it begins: GCC writes the only note without that.
+		constants := out.Views && slices.Contains(marks, entries.CloneOfConstant)
+		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !constants
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
 	out.Counted = out.Compiler == judge.LLVM && counted(&e.v.Loc, e.v.Type)
