@@ -101,6 +101,7 @@ func TestRows(t *testing.T) {
 		{"views: after a statement", true, with(computed(views), func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true, returned: true}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Later, judge.Fixed }), known{passedOn: true, begun: true}},
 		{"views: changed", true, with(views, func(c *candidate) { c.Changed = true }), known{}},
+		{"views: changed", true, with(views, func(c *candidate) { c.Changed, c.Place = true, judge.Fixed }), known{passedOn: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"views", false, computed(views), known{statements: 2}},
 		{"before", false, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2}},
