@@ -96,13 +96,13 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		// A view says only with markers of statements whether it is before or after one.
 		out.Views = out.Views && marked
 	}
+	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
 	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
 		marks := s.CloneMarks()
 		// A number in a clone that is also one of constants is that of the callers, if views show where it begins: GCC writes the only note without that.
-		constants := out.Views && slices.Contains(marks, entries.CloneOfConstant)
+		constants := (out.Views || out.Place != judge.Fixed) && slices.Contains(marks, entries.CloneOfConstant)
 		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !constants
 	}
-	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
 	out.Counted = out.Compiler == judge.LLVM && counted(&e.v.Loc, e.v.Type)
 	if out.Compiler == judge.LLVM && !out.Entry && out.Place == judge.Held && (converts(&e.v.Loc) || loadsPart(&e.v.Loc, e.v.Type)) {
 		out.Place = judge.Computed
