@@ -99,6 +99,8 @@ type Evidence interface {
 	PassedOn() (bool, error)
 	// PassedBefore reports whether one was there before the probe.
 	PassedBefore() (bool, error)
+	// Narrower reports whether a caller's variable that has fewer bits is in the register, none that has as many, and nothing shows that it was extended.
+	Narrower() (bool, error)
 	// Placed reports whether the debug information or the code shows where the body begins.
 	Placed() (bool, error)
 	// Assigned returns what the bodies of the function show.

@@ -14,7 +14,7 @@ type known struct {
 	begun, passedOn, midway, looped, overtaken, made        bool
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
-	chosen, returned                                        bool
+	chosen, returned, narrower                              bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -23,6 +23,7 @@ func (k known) Statements() (int, error)            { return k.statements, k.err
 func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedBefore() (bool, error)         { return k.passedBefore, k.err }
+func (k known) Narrower() (bool, error)             { return k.narrower, k.err }
 func (k known) Placed() (bool, error)               { return !k.unplaced, k.err }
 func (k known) Ran() (bool, error)                  { return k.ran, k.err }
 func (k known) ForAnother() (bool, error)           { return k.another, k.err }
@@ -63,6 +64,7 @@ func TestRows(t *testing.T) {
 	}{
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
 		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
+		{"narrower", true, llvm, known{narrower: true, passedOn: true, passedBefore: true}},
 		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant, c.Pointer = true, true }), known{}},
 		{"const", false, with(computed(views), func(c *candidate) { c.Constant = true }), known{}},
@@ -99,6 +101,7 @@ func TestRows(t *testing.T) {
 		{"views: after a statement", true, with(computed(views), func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true, returned: true}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Later, judge.Fixed }), known{passedOn: true, begun: true}},
 		{"views: changed", true, with(views, func(c *candidate) { c.Changed = true }), known{}},
+		{"views: changed", true, with(views, func(c *candidate) { c.Changed, c.Place = true, judge.Fixed }), known{passedOn: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"views", false, computed(views), known{statements: 2}},
 		{"before", false, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2}},

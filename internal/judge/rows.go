@@ -26,6 +26,16 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == LLVM && c.Place == Computed && !c.Entry && c.Counted }),
 	},
 	{
+		// clang 14 to 22: %rbp for "f(x)" with an int x that is in %ebp, and a parameter of 64 bits that the body cuts to 32.
+		Name: "narrower", Because: "a caller's variable of fewer bits is in the register, and LLVM may have left out its extension", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Entry || c.Place != Held {
+				return false, nil
+			}
+			return e.Narrower()
+		},
+	},
+	{
 		Name: "const", Because: "no statement assigns a parameter of a const type",
 		// But LLVM leaves out bits that the body does not use all the same.
 		fits: func(c *Candidate, e Evidence) (bool, error) {
@@ -152,7 +162,8 @@ var Rows = []Row{
 	{
 		Name: "views: the caller's", Because: "a caller's variable is in the place to which the list changes, or that is noted late",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Views || !c.Changed && (c.Note != Later || c.Place == Fixed) {
+			// That a caller's variable is the same number means nothing: GCC 11 and 12 note "p3 >>= 2" that gives 0, and a loop's counter is 0 there.
+			if !c.Views || !c.Changed && c.Note != Later || c.Place == Fixed {
 				return false, nil
 			}
 			if passed, err := e.PassedOn(); !passed || err != nil || c.Note != Later || c.Place != Computed {

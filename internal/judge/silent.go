@@ -22,6 +22,9 @@ func (Silent) PassedOn() (bool, error) { return false, nil }
 // PassedBefore is false.
 func (Silent) PassedBefore() (bool, error) { return false, nil }
 
+// Narrower is false.
+func (Silent) Narrower() (bool, error) { return false, nil }
+
 // Placed is true.
 func (Silent) Placed() (bool, error) { return true, nil }
 

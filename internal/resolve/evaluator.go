@@ -27,7 +27,7 @@ type Evaluator struct {
 	fbExpr  *loc.Expr
 	passed  convention.Passed
 
-	callers     []entries.Chosen // see evidence.PassedOn
+	callers     []placedVariable // see evidence.PassedOn
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool

@@ -87,10 +87,6 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	default:
 		out.Note = judge.Here
 	}
-	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
-		marks := s.CloneMarks()
-		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !slices.Contains(marks, entries.CloneOfConstant)
-	}
 	if e.x.U.Body.GNU() || c.Viewed { // only GCC writes views
 		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
 		out.Views = c.Viewed || e.x.U.Body.Views()
@@ -101,6 +97,12 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Views = out.Views && marked
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
+	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
+		marks := s.CloneMarks()
+		// A number in a clone that is also one of constants is that of the callers, if views show where it begins: GCC writes the only note without that.
+		constants := (out.Views || out.Place != judge.Fixed) && slices.Contains(marks, entries.CloneOfConstant)
+		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !constants
+	}
 	out.Counted = out.Compiler == judge.LLVM && counted(&e.v.Loc, e.v.Type)
 	if out.Compiler == judge.LLVM && !out.Entry && out.Place == judge.Held && (converts(&e.v.Loc) || loadsPart(&e.v.Loc, e.v.Type)) {
 		out.Place = judge.Computed
@@ -550,12 +552,8 @@ func (e *evidence) PassedBefore() (bool, error) { return e.passed(e.s.At.Addr) }
 
 // passed reports what PassedOn does, of the variables whose places are noted before an address.
 func (e *evidence) passed(before uint64) (bool, error) {
-	if !e.ev.callersRead {
-		var err error
-		if e.ev.callers, err = callersPlaces(e.s); err != nil {
-			return false, err
-		}
-		e.ev.callersRead = true
+	if err := e.readCallers(); err != nil {
+		return false, err
 	}
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
 	for i := range e.ev.callers {
@@ -587,15 +585,28 @@ func (e *evidence) Placed() (bool, error) {
 	return err != nil || !c.Astray(), err
 }
 
-// callersPlaces returns where the variables of the functions are that the site is inlined into.
-func callersPlaces(s *entries.Spot) (out []entries.Chosen, err error) {
-	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
-		if its, ok := s.Placed(x); ok {
-			out = append(out, its)
+// placedVariable is a variable of a function that the site is inlined into, and where it is.
+type placedVariable struct {
+	entries.Chosen
+	x *entries.Scoped
+}
+
+// readCallers finds where the variables of the functions are that the site is inlined into.
+func (e *evidence) readCallers() error {
+	if e.ev.callersRead {
+		return nil
+	}
+	var out []placedVariable
+	_, err := e.s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		if its, ok := e.s.Placed(x); ok {
+			out = append(out, placedVariable{its, x})
 		}
 		return false, nil
 	})
-	return out, err
+	if err == nil {
+		e.ev.callers, e.ev.callersRead = out, true
+	}
+	return err
 }
 
 // Elsewhere looks at where the debug information says that the body is entered, which is at its first statement if that has a view.
