@@ -36,11 +36,8 @@ const least = 4 << 20
 // is kept, 40 MB instead of 24 save a seventh of the work.
 const CoverageFrom = 40 << 20
 
-// percent is when the heap is collected after the first time, and decided whether that holds now.
-var (
-	percent atomic.Int64
-	decided atomic.Bool
-)
+// decided is whether it has been said when the heap is collected.
+var decided atomic.Bool
 
 // At sets when the heap is collected from now on, unless the user has.
 func At(n int) {
@@ -50,7 +47,6 @@ func At(n int) {
 }
 
 func decide(n int) {
-	percent.Store(int64(n))
 	decided.Store(true)
 	debug.SetGCPercent(n)
 }
@@ -89,7 +85,6 @@ func Late() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	percent.Store(Usual)
 	debug.SetGCPercent(first)
 	untilLarge()
 }
@@ -97,13 +92,14 @@ func Late() {
 // untilLarge decides when a heap is collected that was collected, while nothing else has.
 func untilLarge() {
 	runtime.AddCleanup(new([16]uint64), func(int) {
-		n := percent.Load()
-		if used := live(); !decided.Load() && used*(100+n)/100 < small {
+		switch used := live(); {
+		case decided.Load():
+		case used*(100+Usual)/100 < small:
 			debug.SetGCPercent(int((small - used) * 100 / used))
 			untilLarge()
-			return
+		default:
+			decide(Usual)
 		}
-		decide(int(n))
 	}, 0)
 }
 
