@@ -41,7 +41,7 @@ func (u *unit) keepWays(rec int32, w *runs.Ways) {
 
 // folded reports whether runs of another function may be in a record's body. What the unit says of that is kept with the number after its records'.
 func (u *unit) folded(rec int32) (bool, error) {
-	if !u.img.r.Index.Keeps() && !folded.May(u.Unit, rec) {
+	if !folded.May(u.Unit, rec) {
 		return folded.Foreign(u.Unit, rec)
 	}
 	type key struct{}

@@ -85,8 +85,22 @@ func In(of *entries.Unit) (Functions, error) {
 
 // May reports whether In can return what Has finds of a record: without a linker that makes functions one, its function must have code of its own in the unit.
 func May(of *entries.Unit, rec int32) bool {
-	root := of.Body.Recs[rec].Root
-	return folds(of.Img) || slices.ContainsFunc(of.Body.Recs, func(r index.Rec) bool { return r.Flags == index.HasPC && r.Root == root })
+	recs := of.Body.Recs
+	root := recs[rec].Root
+	if root < 0 || folds(of.Img) {
+		return true
+	}
+	type key struct{}
+	own, err := entries.Remembered(&of.Derived, key{}, func() ([]bool, error) {
+		out := make([]bool, len(recs))
+		for i := range recs {
+			if r := &recs[i]; r.Flags == index.HasPC && r.Root >= 0 {
+				out[r.Root] = true
+			}
+		}
+		return out, nil
+	})
+	return err != nil || own[root]
 }
 
 // merged adds the functions of a unit that GCC has made one with others.
