@@ -322,7 +322,9 @@ func (u *Unit) Rows() ([]Row, error) {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
-		if t.rows, err = u.readRows(t, nil); err != nil {
+		const perRow = 3 // bytes of a program, or more
+		if t.rows, err = u.readRows(t, nil, make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)); err != nil {
+			t.rows = nil
 			return nil, err
 		}
 	}
@@ -347,9 +349,15 @@ func (u *Unit) RowsIn(r Range) ([]Row, error) {
 		t.wanted, t.some = append(slices.Clip(t.wanted), r), nil
 	}
 	if t.some == nil {
-		t.some, err = u.readRows(t, t.wanted)
+		memory := rowsMemory.Get().(*[]Row)
+		defer rowsMemory.Put(memory)
+		rows, err := u.readRows(t, t.wanted, (*memory)[:0])
+		if err != nil {
+			return nil, err
+		}
+		*memory, t.some = rows, slices.Clone(rows)
 	}
-	return t.some, err
+	return t.some, nil
 }
 
 // WantRows says in which ranges of addresses RowsIn is going to be asked for rows: only those are kept then. A function has one row of thirty of its unit.
@@ -380,14 +388,11 @@ func gapAround(ranges []Range, addr uint64) Range {
 	return gap
 }
 
-// rowsMemory is where rows are read: how many there are is known then.
+// rowsMemory is where rows in ranges are read: how many there are is known then.
 var rowsMemory = sync.Pool{New: func() any { return new([]Row) }}
 
-// readRows returns the rows in some ranges, or all if there are none.
-func (u *Unit) readRows(t *LineTable, wanted []Range) ([]Row, error) {
-	memory := rowsMemory.Get().(*[]Row)
-	defer rowsMemory.Put(memory)
-	rows := (*memory)[:0]
+// readRows adds to rows those in some ranges, or all if there are none.
+func (u *Unit) readRows(t *LineTable, wanted []Range, rows []Row) ([]Row, error) {
 	p := u.runLines(t)
 	sorted, first := true, 0 // first of an address that rows ends with
 	for before := 0; p.next(); {
@@ -416,11 +421,9 @@ func (u *Unit) readRows(t *LineTable, wanted []Range) ([]Row, error) {
 			first = len(rows)
 		}
 	}
-	*memory = rows
 	if p.err != nil {
 		return nil, p.err
 	}
-	rows = slices.Clone(rows)
 	if !sorted {
 		slices.SortStableFunc(rows, compareRows)
 	}
