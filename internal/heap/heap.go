@@ -36,8 +36,8 @@ const least = 4 << 20
 // is kept, 40 MB instead of 24 save a seventh of the work.
 const CoverageFrom = 40 << 20
 
-// decided is whether it has been said when the heap is collected.
-var decided atomic.Bool
+// decisions counts how often it has been said when the heap is collected.
+var decisions atomic.Int32
 
 // At sets when the heap is collected from now on, unless the user has.
 func At(n int) {
@@ -47,7 +47,7 @@ func At(n int) {
 }
 
 func decide(n int) {
-	decided.Store(true)
+	decisions.Add(1)
 	debug.SetGCPercent(n)
 }
 
@@ -67,13 +67,17 @@ func live() int64 {
 	return max(int64(s[0].Value.Uint64()), 1<<20)
 }
 
-// afterNext decides when a heap is collected that was collected, and after that again while it is small.
+// afterNext decides when a heap is collected that was collected: again when it has some bytes, while less is left of it, or else by how much it grows. What
+// somebody decides first holds.
 func afterNext(bytes int64, n int) {
+	before := decisions.Load()
 	runtime.AddCleanup(new([16]uint64), func(int) {
-		if used := live(); used*int64(100+n)/100 < bytes {
-			decide(int((bytes - used) * 100 / used))
+		switch used := live(); {
+		case decisions.Load() != before:
+		case used*int64(100+n)/100 < bytes:
+			debug.SetGCPercent(int((bytes - used) * 100 / used))
 			afterNext(bytes, n)
-		} else {
+		default:
 			decide(n)
 		}
 	}, 0)
@@ -86,26 +90,12 @@ func Late() {
 		return
 	}
 	debug.SetGCPercent(first)
-	untilLarge()
-}
-
-// untilLarge decides when a heap is collected that was collected, while nothing else has.
-func untilLarge() {
-	runtime.AddCleanup(new([16]uint64), func(int) {
-		switch used := live(); {
-		case decided.Load():
-		case used*(100+Usual)/100 < small:
-			debug.SetGCPercent(int((small - used) * 100 / used))
-			untilLarge()
-		default:
-			decide(Usual)
-		}
-	}, 0)
+	afterNext(small, Usual)
 }
 
 // OfPack lets it be collected for the first time when a question to a pack has read much.
 func OfPack() {
-	if os.Getenv("GOGC") == "" && !decided.Load() {
+	if os.Getenv("GOGC") == "" && decisions.Load() == 0 {
 		debug.SetGCPercent(firstOfPack)
 	}
 }
