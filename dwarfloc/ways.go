@@ -173,7 +173,7 @@ func (u *unit) wantRows(tops []int32) error {
 	return u.WantRows(wanted)
 }
 
-// fewFunctions is the ratio of a unit's functions to those that are few: reading the rows of all takes twice as long as reading those of few.
+// fewFunctions is the ratio of a unit's functions to those that are few: of more of them, the rows of all are kept, which are asked for in any order then.
 const fewFunctions = 3
 
 // bodyID is inside.Body.

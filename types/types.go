@@ -100,7 +100,7 @@ type Type struct {
 	elem     uint64 // with elemForm, what DW_AT_type or DW_AT_signature has; in BTF a number
 
 	real, next atomic.Pointer[Type]   // cached results of Resolve and Elem; next is set of a pointer that is not in the image
-	text       atomic.Pointer[string] // and of String: of a large answer, four types of five are spelled again
+	text       atomic.Pointer[string] // and of String: spelling them made a fifth of all objects that a large answer allocates
 }
 
 // source is where a type was read: debug information, or BTF. Each answers for a type of its own.

@@ -45,10 +45,9 @@ type Registers interface {
 	SetBefore(n uint64) bool
 	// Address reports whether a register holds an address.
 	Address(n uint64) bool
-	// Widths reports whether the code makes an operation, a shift to the right or a division, of the operands of an expression: as one of 32 bits, or as one of 64.
-	Widths(e *loc.Expr, op loc.Op) (narrow, wide bool)
-	// ShortWidths is that where it may also be one of so many bits.
-	ShortWidths(e *loc.Expr, op loc.Op, bits uint8) (narrow, wide, short bool)
+	// Widths reports whether the code makes an operation, a shift to the right or a division, of the operands of an expression: as one of 32 bits, as one of 64,
+	// or as one of so many bits, if that is not 0.
+	Widths(e *loc.Expr, op loc.Op, bits uint8) (narrow, wide, short bool)
 }
 
 // unsigned has the divisions of numbers without a sign: GCC's notes do not tell them from others.
@@ -62,10 +61,10 @@ func madeAs(r Registers, e *loc.Expr) (made *loc.Expr, width Width) {
 		return e, AsWritten // nobody shifts 32 bits so far
 	}
 	op := e.Op
-	narrow, wide := r.Widths(e, op)
+	narrow, wide, _ := r.Widths(e, op, 0)
 	if also, is := unsigned[op]; is && !narrow && !wide {
 		op = also
-		narrow, wide = r.Widths(e, op)
+		narrow, wide, _ = r.Widths(e, op, 0)
 	}
 	if e.Op == ops.Div && !narrow && !wide {
 		op, narrow, wide = shifted(r, e)
@@ -90,17 +89,17 @@ func shifted(r Registers, e *loc.Expr) (op loc.Op, narrow, wide bool) {
 		return ops.Div, false, false
 	}
 	by := &loc.Expr{Op: ops.Const, K: uint64(mathbits.TrailingZeros64(e.B.K))}
-	narrow, wide = r.Widths(&loc.Expr{Op: ops.Shra, A: e.A, B: by}, ops.Shra)
+	narrow, wide, _ = r.Widths(&loc.Expr{Op: ops.Shra, A: e.A, B: by}, ops.Shra, 0)
 	if op = ops.Div; !narrow && !wide {
 		op = ops.UDiv
-		narrow, wide = r.Widths(&loc.Expr{Op: ops.Shr, A: e.A, B: by}, ops.Shr)
+		narrow, wide, _ = r.Widths(&loc.Expr{Op: ops.Shr, A: e.A, B: by}, ops.Shr, 0)
 	}
 	return op, narrow, wide
 }
 
 // madeShort is madeAs for an operation that may also be one of so many bits.
 func madeShort(r Registers, e *loc.Expr, bits uint8) (made *loc.Expr, width Width) {
-	narrow, wide, short := r.ShortWidths(e, e.Op, bits)
+	narrow, wide, short := r.Widths(e, e.Op, bits)
 	if !short {
 		return madeAs(r, e)
 	}

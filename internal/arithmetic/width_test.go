@@ -23,12 +23,11 @@ func (known) SetBefore(uint64) bool                { return false }
 
 func (known) Counts(uint64) (least, most uint64, ok bool) { return 0, 0, false }
 
-func (k known) ShortWidths(*loc.Expr, loc.Op, uint8) (narrow, wide, short bool) {
+func (k known) Widths(*loc.Expr, loc.Op, uint8) (narrow, wide, short bool) {
 	return k.narrow, k.wide, false
 }
 
-func (k known) Address(uint64) bool                          { return k.address }
-func (k known) Widths(*loc.Expr, loc.Op) (narrow, wide bool) { return k.narrow, k.wide }
+func (k known) Address(uint64) bool { return k.address }
 
 // TestCuts: arithmetic of 8 or 16 bits that GCC does not say is so, on a register with other bits above.
 func TestCuts(t *testing.T) {

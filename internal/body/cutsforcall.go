@@ -1,5 +1,7 @@
 package body
 
+import "slices"
+
 // CutsForCall reports whether, in the block that has a link-time address, an instruction for the line of a body's call, and not of the body, leaves so many lower bits
 // of a number: then these are what is passed. Registers have the number at the address.
 func (c *Code) CutsForCall(rec int32, at uint64, bits uint8, number func(s *State) (Number, bool)) bool {
@@ -19,16 +21,18 @@ func (c *Code) CutsForCall(rec int32, at uint64, bits uint8, number func(s *Stat
 	}
 	s := c.Arch.State()
 	var of Number
+	isCut := func(v Number) bool {
+		has, ok := s.Cut(v, of)
+		return ok && has == bits
+	}
 	var before []Number // what such instructions in front of the address have left
 	for n := block.First; n < block.Last; n++ {
 		if n == site {
 			if of, ok = number(s); !ok {
 				return false
 			}
-			for _, v := range before {
-				if has, ok := s.Cut(v, of); ok && has == bits {
-					return true
-				}
+			if slices.ContainsFunc(before, isCut) {
+				return true
 			}
 		}
 		code := c.Graph.Bytes(n)
@@ -43,10 +47,8 @@ func (c *Code) CutsForCall(rec int32, at uint64, bits uint8, number func(s *Stat
 			case !ok || !w.Registers.Has(r):
 			case n < site:
 				before = append(before, v)
-			default:
-				if has, ok := s.Cut(v, of); ok && has == bits {
-					return true
-				}
+			case isCut(v):
+				return true
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package body
 
 import (
-	"slices"
 	"sort"
 	"sync"
 
@@ -205,7 +204,7 @@ func definitions(u *Unit) (map[int32]int32, error) {
 
 // isDeclaration reports whether an entry only declares a function.
 func isDeclaration(e dw.Entry) (only bool, err error) {
-	if !slices.ContainsFunc(e.Specs(), func(s dw.AttrSpec) bool { return s.Name == dw.AttrDeclaration }) {
+	if !e.Has(dw.AttrDeclaration) {
 		return false, nil // as of nearly all
 	}
 	err = e.Attrs(func(a dw.Attr, v dw.Value) { only = only || a == dw.AttrDeclaration && v.U != 0 })

@@ -2,6 +2,7 @@ package dw
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -394,6 +395,11 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 //		}
 //		switch at.Name {
 func (e Entry) Specs() []AttrSpec { return e.Abbrev.attrs }
+
+// Has reports whether an entry has an attribute, without a look at its value.
+func (e Entry) Has(a Attr) bool {
+	return slices.ContainsFunc(e.Specs(), func(s AttrSpec) bool { return s.Name == a })
+}
 
 // Data returns a reader at the entry's first attribute.
 func (e Entry) Data() bin.Reader { return e.Unit.buf(e.pos) }

@@ -92,15 +92,20 @@ func May(of *entries.Unit, rec int32) bool {
 	}
 	type key struct{}
 	own, err := entries.Remembered(&of.Derived, key{}, func() ([]bool, error) {
-		out := make([]bool, len(recs))
-		for i := range recs {
-			if r := &recs[i]; r.Flags == index.HasPC && r.Root >= 0 {
-				out[r.Root] = true
-			}
-		}
-		return out, nil
+		return present(recs), nil
 	})
 	return err != nil || own[root]
+}
+
+// present returns, by the records that have their names, which functions of a unit have code of their own in it.
+func present(recs []index.Rec) []bool {
+	out := make([]bool, len(recs))
+	for i := range recs {
+		if r := &recs[i]; r.Flags == index.HasPC && r.Root >= 0 {
+			out[r.Root] = true
+		}
+	}
+	return out
 }
 
 // merged adds the functions of a unit that GCC has made one with others.
@@ -180,24 +185,19 @@ func unexplained(u *body.Unit, have []function) (out []image.Symbol, err error) 
 // absents returns the functions of a unit without code, by some names of symbols, that would have some if they had not been made one with others,
 // or inlined.
 func absents(u *body.Unit, names map[string]bool) (map[string]absent, error) {
-	present := make(map[int32]bool)
-	for i := range u.Recs {
-		if r := &u.Recs[i]; r.Flags == index.HasPC {
-			present[r.Root] = true
-		}
-	}
+	own := present(u.Recs)
 	inC := dw.IsC(u.Lang)
 	out := make(map[string]absent)
 	for i := range u.Recs {
 		r := &u.Recs[i]
-		if r.Flags != 0 || r.Root < 0 || present[r.Root] || inC && !names[u.Index.NameOf(u.NameRefOf(r))] {
+		if r.Flags != 0 || r.Root < 0 || own[r.Root] || inC && !names[u.Index.NameOf(u.NameRefOf(r))] {
 			continue
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(e.Specs(), func(s dw.AttrSpec) bool { return s.Name == dw.AttrDeclaration }) {
+		if e.Has(dw.AttrDeclaration) {
 			continue
 		}
 		var name, linkage string

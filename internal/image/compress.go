@@ -60,7 +60,7 @@ func (src *source) decompress(s *elf.Section, d []byte) ([]byte, error) {
 	if uint64(len(d)) < headerSize {
 		return nil, src.errorf(s.Name, 0, "the compression header is cut short")
 	}
-	typ := elf.CompressionType(form.order.Uint32(d))
+	typ := elf.CompressionType(form.u32(d))
 	p := packings[typ]
 	if p == nil {
 		return nil, src.errorf(s.Name, 0, "unknown compression type %d", uint32(typ))

@@ -7,20 +7,29 @@ import (
 
 // elfForm says how numbers and tables of a file are written: by its class and byte order.
 type elfForm struct {
-	wide  bool // 64 bits
-	order binary.ByteOrder
-	// big is set if that is big-endian: calls of order's methods are a good part of the time that tables take.
-	big bool
+	wide bool // 64 bits
+	big  bool // big-endian
 	// mips is set for 64-bit files for MIPS, whose relocations have three types.
 	mips bool
 }
 
 func (src *source) form() elfForm {
 	h := &src.file.FileHeader
-	return elfForm{wide: h.Class == elf.ELFCLASS64, order: h.ByteOrder, big: h.ByteOrder == binary.BigEndian, mips: h.Machine == elf.EM_MIPS && h.Class == elf.ELFCLASS64}
+	return elfForm{wide: h.Class == elf.ELFCLASS64, big: h.ByteOrder == binary.BigEndian, mips: h.Machine == elf.EM_MIPS && h.Class == elf.ELFCLASS64}
 }
 
-// u16, u32 and u64 read a number.
+// order returns the byte order, for what is written and for single numbers.
+func (f elfForm) order() interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+} {
+	if f.big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// u16, u32 and u64 read a number, of tables: calls of order's methods would be a good part of their time.
 func (f elfForm) u16(d []byte) uint16 {
 	if f.big {
 		return binary.BigEndian.Uint16(d)

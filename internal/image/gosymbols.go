@@ -2,7 +2,6 @@ package image
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"slices"
 	"sync"
 )
@@ -135,7 +134,7 @@ func (f *File) goText(table uint64) uint64 {
 
 // appendSym is the inverse of sym.
 func (f elfForm) appendSym(to []byte, s *elfSym) []byte {
-	order, _ := f.order.(binary.AppendByteOrder)
+	order := f.order()
 	info := byte(s.bind)<<4 | byte(s.typ)
 	if f.wide {
 		to = order.AppendUint32(to, s.name)

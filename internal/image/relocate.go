@@ -153,7 +153,7 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 		case elf.SHN_XINDEX:
 			section = 0
 			if 4*i+4 <= len(wide) {
-				section = r.form.order.Uint32(wide[4*i:])
+				section = r.form.u32(wide[4*i:])
 			}
 		}
 		if section == 0 || section >= uint32(len(sections)) {
@@ -283,13 +283,13 @@ func (f elfForm) number(d []byte) uint64 {
 	case 1:
 		return uint64(d[0])
 	case 2:
-		return uint64(f.order.Uint16(d))
+		return uint64(f.u16(d))
 	case 3:
 		return uint64(d[0]) | uint64(d[1])<<8 | uint64(d[2])<<16
 	case 4:
-		return uint64(f.order.Uint32(d))
+		return uint64(f.u32(d))
 	}
-	return f.order.Uint64(d)
+	return f.u64(d)
 }
 
 // signed is number for a signed one.
@@ -304,13 +304,13 @@ func (f elfForm) put(d []byte, v uint64) {
 	case 1:
 		d[0] = uint8(v)
 	case 2:
-		f.order.PutUint16(d, uint16(v))
+		f.order().PutUint16(d, uint16(v))
 	case 3:
 		d[0], d[1], d[2] = uint8(v), uint8(v>>8), uint8(v>>16)
 	case 4:
-		f.order.PutUint32(d, uint32(v))
+		f.order().PutUint32(d, uint32(v))
 	default:
-		f.order.PutUint64(d, v)
+		f.order().PutUint64(d, v)
 	}
 }
 

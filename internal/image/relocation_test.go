@@ -71,7 +71,7 @@ func TestChunks(t *testing.T) {
 
 // TestInPlace: relocations that change what is there: first some bytes, then what they are after a relocation of each kind with a value.
 func TestInPlace(t *testing.T) {
-	form := elfForm{order: binary.LittleEndian}
+	form := elfForm{}
 	for _, x := range []struct {
 		kind         relocationKind
 		value        uint64

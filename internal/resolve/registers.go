@@ -76,12 +76,7 @@ func (r registers) SetBefore(n uint64) bool {
 	return r.ev.spot.U.Img.Code.SetBefore(n, r.ev.spot.At.Addr)
 }
 
-func (r registers) Widths(e *loc.Expr, as loc.Op) (narrow, wide bool) {
-	narrow, wide, _ = r.ShortWidths(e, as, 0)
-	return narrow, wide
-}
-
-func (r registers) ShortWidths(e *loc.Expr, as loc.Op, bits uint8) (narrow, wide, short bool) {
+func (r registers) Widths(e *loc.Expr, as loc.Op, bits uint8) (narrow, wide, short bool) {
 	c, err := r.ev.codeOf(r.ev.spot)
 	if err != nil {
 		return false, false, false
