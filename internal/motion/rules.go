@@ -83,6 +83,8 @@
 //	                                                                    what it feeds does; a run that ends there
 //	Guessed              gave an instruction its neighbour's place      GCC, the place is that of what stands before     again
 //	                                                                    and execution jumps there; a place of its own
+//	                                                                    Or it is that of another body's instruction,
+//	                                                                    and not the body's lowest one; bodies of one line
 //	turnsBack            copied registers for the next turn of the      GCC, the body goes on to such copies, or to what  again
 //	                     body's own loop                                has no place, and they to it; a caller's loop
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
