@@ -87,6 +87,8 @@
 //	                                                                    and not the body's lowest one; bodies of one line
 //	turnsBack            copied registers for the next turn of the      GCC, the body goes on to such copies, or to what  again
 //	                     body's own loop                                has no place, and they to it; a caller's loop
+//	Early                loaded ahead of the caller's tests             GCC, nothing acts before the test, and behind   again
+//	                                                                    some tests alone; a test of the body's own
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
 //
