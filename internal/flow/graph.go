@@ -576,7 +576,7 @@ func (g *Graph) OnlyBehind(block int32, such func(last int32) bool) bool {
 func (g *Graph) FallsThrough(block int32) bool {
 	b := &g.Blocks[block]
 	last := &g.Insns[b.Last-1]
-	return last.Kind != Jump && int(b.Last) < len(g.Insns) && last.Addr+uint64(last.Size) == g.Insns[b.Last].Addr
+	return last.Kind != Jump && slices.Contains(b.Succs, block+1) && int(b.Last) < len(g.Insns) && last.Addr+uint64(last.Size) == g.Insns[b.Last].Addr
 }
 
 // Meets reports whether several paths meet at an instruction.

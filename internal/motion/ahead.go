@@ -20,28 +20,54 @@ func (c *Rules) withoutSpeculated(i int32, marks []flow.Mark) []flow.Mark {
 // caller's, behind which the body goes on in one block that does, or tests, and not in another: in the next ones, or further on.
 func (c *Rules) speculated(i, first int32) bool {
 	g, n := c.Graph, c.Graph.Block(first)
-	b, last := &g.Blocks[n], g.Blocks[n].Last-1
-	if r := c.RowAt(last); g.Insns[last].Kind != flow.Branch || c.Bodies[i].Has(c.Owner[last]) || r == nil || r.Line == 0 {
+	compares, ok := c.beforeTest(i, n)
+	if !ok {
 		return false
 	}
-	compares := false // it may be all of a run, of which the branch needs the result
-	for at := b.First; at < last; at++ {
-		if own := c.Bodies[i].Has(c.Owner[at]); own && (g.Insns[at].Kind != flow.Plain && g.Insns[at].Kind != flow.Nop || c.Acts(at)) {
-			return false
-		} else if w, _ := c.Arch.Writes(g.Bytes(at)); own && w == (insn.Writes{}) {
-			compares = true
-		}
-	}
 	goesOn, leaves := false, false
-	for _, to := range b.Succs {
+	for _, to := range g.Blocks[n].Succs {
 		own, acts := c.ownIn(i, to)
 		goesOn, leaves = goesOn || acts, leaves || !own
 	}
 	does := func(n int32) bool { return g.Insns[n].Kind == flow.Plain && c.Bodies[i].Has(c.Owner[n]) && c.Acts(n) }
 	if !compares && !c.Unit.GNU() && (!goesOn || !leaves) && c.HasSuch(i, does) {
-		goesOn, leaves = g.Ahead(n, func(block int32) bool { _, acts := c.ownIn(i, block); return acts })
+		goesOn, leaves = c.actsAhead(i, n)
 	}
 	return goesOn && leaves
+}
+
+// beforeTest reports whether a branch of the caller's ends a block, what a body does there cannot be seen, and whether some of that compares.
+func (c *Rules) beforeTest(i, n int32) (compares, ok bool) {
+	g, b := c.Graph, &c.Graph.Blocks[n]
+	last := b.Last - 1
+	if r := c.RowAt(last); g.Insns[last].Kind != flow.Branch || c.Bodies[i].Has(c.Owner[last]) || r == nil || r.Line == 0 {
+		return false, false
+	}
+	for at := b.First; at < last; at++ {
+		if own := c.Bodies[i].Has(c.Owner[at]); own && (g.Insns[at].Kind != flow.Plain && g.Insns[at].Kind != flow.Nop || c.Acts(at)) {
+			return false, false
+		} else if w, _ := c.Arch.Writes(g.Bytes(at)); own && w == (insn.Writes{}) {
+			compares = true // it may be all of a run, of which the branch needs the result
+		}
+	}
+	return compares, true
+}
+
+// actsAhead reports whether a path from a block comes to another one in which a body does what can be seen, and whether one comes to the function's end without.
+func (c *Rules) actsAhead(i, n int32) (acts, leaves bool) {
+	return c.Graph.Ahead(n, func(block int32) bool { _, acts := c.ownIn(i, block); return acts })
+}
+
+// Early reports whether a piece of a body of GCC's code, that begins at an instruction, may have been computed before tests of the caller's, on one side of which alone the body
+// goes on and does what can be seen: the rest of a run is not on all paths from there, unless one of the tests is the body's too.
+func (c *Rules) Early(i, first int32) bool {
+	n := c.Graph.Block(first)
+	compares, ok := c.beforeTest(i, n)
+	if !ok || compares || !c.Unit.GNU() || !c.ActsAtAll(i) {
+		return false
+	}
+	acts, leaves := c.actsAhead(i, n)
+	return acts && leaves
 }
 
 // ownIn reports whether a block has instructions of a body, and whether one does what can be seen.

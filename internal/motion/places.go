@@ -13,6 +13,25 @@ func (c *Rules) borrowed(n int32) bool {
 	return c.Unit.GNU() && c.placedAsBefore(n)
 }
 
+// NotItsPlace reports whether an instruction of a body of GCC's code has no place but that of an instruction before it that is not the body's: GCC gives that place to what has none,
+// as to a jump to a function behind what ends the caller.
+func (c *Rules) NotItsPlace(i, n int32) bool {
+	r := c.RowAt(n)
+	if r == nil || !c.Unit.GNU() || r.Line == c.Bodies[i].Text.Line {
+		return false // a macro has them all in one line
+	}
+	for at := n - 1; at >= 0; at-- {
+		x := c.RowAt(at)
+		if x == nil || x.File != r.File || x.Line != r.Line || x.Column != r.Column {
+			break
+		}
+		if !c.Bodies[i].Has(c.Owner[at]) {
+			return true
+		}
+	}
+	return false
+}
+
 // placedAsBefore reports whether an instruction has the place of the one before it in the code.
 func (c *Rules) placedAsBefore(n int32) bool {
 	if n == 0 {
@@ -35,9 +54,12 @@ func (c *Rules) jumpedTo(block int32) bool {
 }
 
 // Guessed reports whether only a borrowed place says that a run of a body begins at a way in: that of the way itself, to which execution only jumps; or that of the caller's
-// instructions before it, to which the body itself jumps, as for another turn of its loop.
+// instructions before it, to which the body itself jumps, as for another turn of its loop; or that of another body's.
 func (c *Rules) Guessed(i int32, w *flow.Way) bool {
 	g := c.Graph
+	if c.NotItsPlace(i, w.Insn) && g.Insns[w.Insn].Addr != c.Bodies[i].Start {
+		return true
+	}
 	n := g.Block(w.Insn)
 	first := c.Past(g.Blocks[n].First)
 	if first == w.Insn {

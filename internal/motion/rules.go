@@ -83,8 +83,15 @@
 //	                                                                    what it feeds does; a run that ends there
 //	Guessed              gave an instruction its neighbour's place      GCC, the place is that of what stands before     again
 //	                                                                    and execution jumps there; a place of its own
+//	                                                                    Or it is that of another body's instruction,
+//	                                                                    and not the body's lowest one; bodies of one line
 //	turnsBack            copied registers for the next turn of the      GCC, the body goes on to such copies, or to what  again
 //	                     body's own loop                                has no place, and they to it; a caller's loop
+//	Early                loaded ahead of the caller's tests             GCC, nothing acts before the test, and behind   again
+//	                                                                    some tests alone; a test of the body's own
+//	InRest               merged the end of the body with others'        GCC, no body begins at that place, and on all   again
+//	                                                                    paths in the body it acts or tests before; a
+//	                                                                    run of which the test is known
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
 //

@@ -15,7 +15,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 	runs := c.solver.Solve(c.pieces(i, nil, nil), nil)
 	starts := make(map[body.Place]bool)
 	for _, w := range runs.In {
-		if r := c.RowAt(w.Insn); r != nil && !c.OnlyLeaves(i, w.Insn) {
+		if r := c.RowAt(w.Insn); r != nil && !c.OnlyLeaves(i, w.Insn) && !c.NotItsPlace(i, w.Insn) {
 			starts[c.PlaceOf(r, w.Insn)] = true
 		}
 	}

@@ -1,0 +1,86 @@
+package motion
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// Without markers of statements, GCC's code does not say which of the places of a body are those with which it begins. Where it has merged the end of a body with that of another one
+// (-fcrossjumping), execution comes from the other body to instructions that are behind the beginning of this one.
+
+// InRest reports whether a way into a body of GCC's code without markers is one into the rest of it: no body of the function begins at that place, and wherever the body itself
+// comes to that instruction, or to a copy of it, it has tested before, or done what can be seen. A run that begins there would lack that. One of which GCC knows how the test ends looks the same.
+func (c *Rules) InRest(i int32, w *flow.Way, all []flow.Way) bool {
+	s, ok := c.stepAt(w.Insn)
+	if !ok || !c.Unit.GNU() || len(all) < 2 || c.beginsAt(i, s) {
+		return false
+	}
+	found, here := false, c.Graph.Block(w.Insn)
+	for n, own := range c.Owner {
+		at := int32(n)
+		if !c.Bodies[i].Has(own) || at > w.Insn && c.Graph.Block(at) == here {
+			continue
+		}
+		if t, ok := c.stepAt(at); !ok || t != s {
+			continue
+		}
+		some, all := c.comesBehind(i, at, all)
+		if !all {
+			return false
+		}
+		found = found || some
+	}
+	return found
+}
+
+// beginsAt reports whether a body of a function, one or another, begins at a place of the source.
+func (c *Rules) beginsAt(i int32, s step) bool {
+	for k := range c.Bodies {
+		b := &c.Bodies[k]
+		if !b.Live || c.FunctionOf(int32(k)) != c.FunctionOf(i) {
+			continue
+		}
+		n, ok := c.Graph.At(b.Start)
+		if !ok {
+			continue
+		}
+		if r := c.RowAt(c.Past(int32(n))); r != nil && r.File == s.place.File && r.Line == s.place.Line && r.Column == s.place.Column {
+			return true
+		}
+	}
+	return false
+}
+
+// comesBehind follows the paths back from an instruction of a body, in its code and in what does nothing that can be seen. It reports whether the body acts or tests on
+// one of them, and whether it does so on all that come from the body, before they come to a way into it.
+func (c *Rules) comesBehind(i, first int32, ways []flow.Way) (some, all bool) {
+	g := c.Graph
+	seen := make(map[int32]bool)
+	all = true
+	var back func(block, end int32)
+	back = func(block, end int32) {
+		for at := end - 1; at >= g.Blocks[block].First; at-- {
+			k := g.Insns[at].Kind
+			switch own := c.Bodies[i].Has(c.Owner[at]); {
+			case own && c.Acts(at): // or tests: what jumps acts
+				some = true
+				return
+			case own && slices.ContainsFunc(ways, func(w flow.Way) bool { return w.Insn == at }):
+				all = false
+				return
+			case !own && (k != flow.Plain && k != flow.Nop && k != flow.Jump || c.Acts(at)):
+				return
+			}
+		}
+		g.OnlyBehind(block, func(last int32) bool {
+			if p := g.Block(last); !seen[p] {
+				seen[p] = true
+				back(p, last+1)
+			}
+			return true
+		})
+	}
+	back(g.Block(first), first)
+	return some, all
+}
