@@ -17,10 +17,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 )
 
-// callerProgram has a place where n is known by what the caller passed alone, kept is in a register, and stacked on the stack.
+// callerProgram has a place where n and fixed are known by what the caller passed alone: a number (fixed), or what its own caller passed (n). kept is in a register,
+// and stacked on the stack.
 const callerProgram = `volatile long sink;
-__attribute__((noinline, noclone)) void work(void) { sink++; asm volatile("" ::: "rdi", "rsi", "rbx", "memory"); }
-__attribute__((noinline, noclone)) void middle(long n, long kept, long c, long d, long e, long f, long stacked) {
+__attribute__((noinline, noclone)) void work(void) { sink++; asm volatile("" ::: "rdi", "rsi", "rdx", "rbx", "memory"); }
+__attribute__((noinline, noclone)) void middle(long n, long kept, long fixed, long d, long e, long f, long stacked) {
 	work();
 	sink += kept + stacked;
 	sink++;
@@ -31,7 +32,7 @@ int main(void) { for (long i = 0; i < 200000; i++) { %s } return 0; }
 `
 
 // BenchmarkCaller is the mean time that a program runs at a hit, as the kernel counts it, for a value in a register, one on the stack, and one in the
-// caller's frame, which the return address names: of two calls, and of forty.
+// caller's frame, which the return address names, or that and the caller's: of two calls, and of forty.
 func BenchmarkCaller(b *testing.B) {
 	if os.Getuid() != 0 {
 		b.Skip("probes need root")
@@ -44,7 +45,7 @@ func BenchmarkCaller(b *testing.B) {
 	for _, calls := range []int{2, 40} {
 		var functions, body strings.Builder
 		for i := range calls {
-			fmt.Fprintf(&functions, "__attribute__((noinline, noclone)) void by%d(long k) { middle(k + %d, k, 0, 0, 0, 0, k); sink++; }\n", i, i)
+			fmt.Fprintf(&functions, "__attribute__((noinline, noclone)) void by%d(long k) { middle(k + %d, k, %d, 0, 0, 0, k); sink++; }\n", i, i, 3*i)
 			if i%(calls/2) == calls/2-1 {
 				fmt.Fprintf(&body, "by%d(i);", i)
 			}
@@ -65,7 +66,7 @@ func BenchmarkCaller(b *testing.B) {
 			b.Fatal(err)
 		}
 		for range 3 { // side by side
-			for _, name := range []string{"kept", "stacked", "n"} {
+			for _, name := range []string{"kept", "stacked", "fixed", "n"} {
 				b.Run(fmt.Sprintf("%d/%s", calls, name), func(b *testing.B) {
 					p := planOf(b, img, r, "middle:2 "+name)
 					programs := loadInstances(b, p)
