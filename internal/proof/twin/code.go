@@ -93,7 +93,8 @@ func readCode(ctx context.Context, path string) (*code, error) {
 			c.calls[addr] = called
 			called = ""
 		}
-		if to := transfer.FindStringSubmatch(m[2]); to != nil && to[1] != own {
+		// Its own calls of a function count too, as does a jump to its beginning, which they can become.
+		if to := transfer.FindStringSubmatch(m[2]); to != nil {
 			called = base(to[1])
 			c.places[called] = append(c.places[called], place{lines.at(addr)})
 		}

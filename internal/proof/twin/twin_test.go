@@ -66,6 +66,10 @@ func TestUnmarkedBodies(t *testing.T) {
 		if total.Add(r); total.Runs < 3000 || total.Extra > most[r.Flavour] {
 			t.Errorf("%d runs, and %d unmarked hits too many", total.Runs, total.Extra)
 		}
+		// FrameFiller_next calls itself at its end, which GCC makes a jump into the middle: 445 runs that have no code.
+		if r.Flavour == "gcc -O2" && total.MissedUnexplained > 0 {
+			t.Errorf("%d missed runs are not explained", total.MissedUnexplained)
+		}
 	})
 }
 
