@@ -99,7 +99,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 			switch {
 			case !piece:
 				kind := flow.MarkInside
-				if begins {
+				if begins || starts != nil && kin == nil && c.loadsFor(i, at, starts) {
 					kind = flow.MarkEnter
 				}
 				if begins && c.BehindTest(i, int32(n), at) || c.OnlyLeaves(i, at) {
@@ -139,6 +139,31 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 		}
 	}
 	return out
+}
+
+// loadsFor reports whether a block of LLVM's code, to which only instructions that are not a body's lead, begins with some of the body that only load or compute what another
+// one in it needs, for the same line, at whose position runs begin elsewhere: one turn of a caller's loop has in a register what others load. A turn of the body's
+// own loop, behind instructions of the caller's, looks the same.
+func (c *Code) loadsFor(i, first int32, starts map[body.Place]bool) bool {
+	n := c.Graph.Block(first)
+	line := c.RowAt(first)
+	if c.Unit.GNU() || c.Unit.IsGo() || line == nil || line.Line == 0 || first != c.Past(c.Graph.Blocks[n].First) ||
+		!c.Graph.OnlyBehind(n, func(last int32) bool { return !c.Bodies[i].Has(c.Owner[last]) }) {
+		return false
+	}
+	for at := first; at < c.Graph.Blocks[n].Last; at++ {
+		r := c.RowAt(at)
+		if r == nil || !c.Bodies[i].Has(c.Owner[at]) || r.Line != 0 && (r.File != line.File || r.Line != line.Line) {
+			return false
+		}
+		if starts[c.PlaceOf(r, at)] {
+			return at > first
+		}
+		if c.Graph.Insns[at].Kind != flow.Plain || c.Acts(at) {
+			return false
+		}
+	}
+	return false
 }
 
 // beginsOf returns the instructions at which runs of a body begin first on any path.
