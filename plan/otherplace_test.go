@@ -57,16 +57,6 @@ int main(int argc, char **argv) { subst(argc, 2, 3, 4); subst(argc, 2, 300, 4); 
 `
 	for _, cc := range []string{"gcc-11", "gcc-12"} {
 		p := plantest.New(t, built(t, cc, "-O2 -gno-statement-frontiers", map[string]string{"a.c": source}), "given", plan.Options{})
-		sites := make(map[uint32]int) // of one call, not marked
-		for i := range p.Sites {
-			if s := &p.Sites[i]; s.Inlined() && !s.Way.Again {
-				sites[uint32(s.CallLine)]++
-			}
-		}
-		for line, n := range sites {
-			if n > 1 {
-				t.Errorf("%s: a run of the call at line %d has %d hits", cc, line, n)
-			}
-		}
+		hitOnce(t, cc, p, func(s *plan.Site) int { return int(s.CallLine) })
 	}
 }

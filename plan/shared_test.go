@@ -224,3 +224,19 @@ int main() { struct P p = { 0, { 4, 1, (char *)malloc(4) } }; word(&p, "a"); lin
 		}
 	}
 }
+
+// hitOnce fails if a run of one call, which is known by its line, has several hits that are not said to be without a run.
+func hitOnce(t *testing.T, build string, p *plan.Plan, callLine func(inlined *plan.Site) int) {
+	t.Helper()
+	sites := make(map[int]int)
+	for i := range p.Sites {
+		if s := &p.Sites[i]; s.Inlined() && !s.Way.Again {
+			sites[callLine(s)]++
+		}
+	}
+	for line, n := range sites {
+		if n > 1 {
+			t.Errorf("%s: a run of the call at line %d has %d hits", build, line, n)
+		}
+	}
+}

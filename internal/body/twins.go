@@ -160,7 +160,7 @@ func (u *Unit) BranchesAt(ranges []dw.Range, row *dw.Row) (n int) {
 	for _, r := range ranges {
 		_, _ = u.Image.each(r, func(at uint64, in insn.Insn, _ []byte) bool {
 			if in.Branches && in.Onward && !in.Call {
-				if x := dw.RowAt(rows, at); x != nil && x.File == row.File && x.Line == row.Line && x.Column == row.Column {
+				if x := dw.RowAt(rows, at); x != nil && x.SamePlace(row) {
 					n++
 				}
 			}

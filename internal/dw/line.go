@@ -67,6 +67,11 @@ type Row struct {
 	End         bool // the first address after a sequence
 }
 
+// SamePlace reports whether two rows have one place in the source.
+func (r *Row) SamePlace(x *Row) bool {
+	return r.File == x.File && r.Line == x.Line && r.Column == x.Column
+}
+
 // lineTable returns the unit's line table, which it reads once.
 func (u *Unit) lineTable() (*LineTable, error) {
 	l := u.lines.Load()

@@ -18,7 +18,7 @@ func (src *source) form() elfForm {
 	return elfForm{wide: h.Class == elf.ELFCLASS64, big: h.ByteOrder == binary.BigEndian, mips: h.Machine == elf.EM_MIPS && h.Class == elf.ELFCLASS64}
 }
 
-// order returns the byte order, for what is written and for single numbers.
+// order returns the byte order, for what is written.
 func (f elfForm) order() interface {
 	binary.ByteOrder
 	binary.AppendByteOrder

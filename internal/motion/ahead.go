@@ -254,7 +254,7 @@ func (c *Rules) forTwin(i, first int32) bool {
 	row, last := c.RowAt(first), c.Graph.Blocks[c.Graph.Block(first)].Last
 	same := func(n int32) bool {
 		r := c.RowAt(n)
-		return r != nil && row != nil && r.File == row.File && r.Line == row.Line && r.Column == row.Column
+		return r != nil && row != nil && r.SamePlace(row)
 	}
 	at := first
 	for ; at < last && (c.Bodies[i].Has(c.Owner[at]) || c.FunctionOf(c.Owner[at]) != c.FunctionOf(i)); at++ {

@@ -3,6 +3,7 @@ package motion
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
@@ -11,9 +12,9 @@ import (
 
 // InRest reports whether a way into a body of GCC's code without markers is one into the rest of it: no body of the function begins at that place, and wherever the body itself
 // comes to that instruction, or to a copy of it, it has tested before, or done what can be seen. A run that begins there would lack that. One of which GCC knows how the test ends looks the same.
-func (c *Rules) InRest(i int32, w *flow.Way, all []flow.Way) bool {
+func (c *Rules) InRest(i int32, w *flow.Way, ways []flow.Way) bool {
 	s, ok := c.stepAt(w.Insn)
-	if !ok || !c.Unit.GNU() || len(all) < 2 || c.beginsAt(i, s) {
+	if !ok || !c.Unit.GNU() || len(ways) < 2 || c.beginsAt(i, c.RowAt(w.Insn)) {
 		return false
 	}
 	found, here := false, c.Graph.Block(w.Insn)
@@ -25,7 +26,7 @@ func (c *Rules) InRest(i int32, w *flow.Way, all []flow.Way) bool {
 		if t, ok := c.stepAt(at); !ok || t != s {
 			continue
 		}
-		some, all := c.comesBehind(i, at, all)
+		some, all := c.comesBehind(i, at, ways)
 		if !all {
 			return false
 		}
@@ -34,8 +35,8 @@ func (c *Rules) InRest(i int32, w *flow.Way, all []flow.Way) bool {
 	return found
 }
 
-// beginsAt reports whether a body of a function, one or another, begins at a place of the source.
-func (c *Rules) beginsAt(i int32, s step) bool {
+// beginsAt reports whether a body of a function, one or another, begins at the place of a row.
+func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 	for k := range c.Bodies {
 		b := &c.Bodies[k]
 		if !b.Live || c.FunctionOf(int32(k)) != c.FunctionOf(i) {
@@ -45,7 +46,7 @@ func (c *Rules) beginsAt(i int32, s step) bool {
 		if !ok {
 			continue
 		}
-		if r := c.RowAt(c.Past(int32(n))); r != nil && r.File == s.place.File && r.Line == s.place.Line && r.Column == s.place.Column {
+		if r := c.RowAt(c.Past(int32(n))); r != nil && r.SamePlace(place) {
 			return true
 		}
 	}

@@ -22,7 +22,7 @@ func (c *Rules) NotItsPlace(i, n int32) bool {
 	}
 	for at := n - 1; at >= 0; at-- {
 		x := c.RowAt(at)
-		if x == nil || x.File != r.File || x.Line != r.Line || x.Column != r.Column {
+		if x == nil || !x.SamePlace(r) {
 			break
 		}
 		if !c.Bodies[i].Has(c.Owner[at]) {
