@@ -109,6 +109,8 @@ type Evidence interface {
 	Kept() (bool, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)
+	// Spent reports whether the body needs, in straight code from the probe on, all bits of what the register holds, and has no other parameter there.
+	Spent() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.

@@ -14,7 +14,7 @@ type known struct {
 	begun, passedOn, midway, looped, overtaken, made        bool
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
-	chosen, returned, narrower                              bool
+	chosen, returned, narrower, spent                       bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -31,6 +31,7 @@ func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
+func (k known) Spent() (bool, error)                { return k.spent, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 func (k known) Hoisted() (bool, error)              { return k.hoisted, k.err }
@@ -71,6 +72,8 @@ func TestRows(t *testing.T) {
 		{"const", false, with(llvm, func(c *candidate) { c.Constant, c.Place = true, judge.Fixed }), known{}},
 		{"computed", true, with(computed(llvm), func(c *candidate) { c.Constant = true }), known{}},
 		{"made", true, with(llvm, func(c *candidate) { c.Constant = true }), known{made: true}},
+		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{made: true, spent: true}},
+		{"made", true, llvm, known{made: true, spent: true}},
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"overtaken", true, views, known{overtaken: true}},

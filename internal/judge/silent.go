@@ -37,6 +37,9 @@ func (Silent) Kept() (bool, error) { return false, nil }
 // Made is false.
 func (Silent) Made() (bool, error) { return false, nil }
 
+// Spent is false.
+func (Silent) Spent() (bool, error) { return false, nil }
+
 // Stepped is false.
 func (Silent) Stepped() (bool, error) { return false, nil }
 
