@@ -97,6 +97,18 @@ func (p *lineRun) next() bool {
 			case 1: // DW_LNS_copy
 				p.written = true
 				continue
+			case 3: // DW_LNS_advance_line, and most numbers are of one byte
+				if at < len(d) && d[at] < 0x80 {
+					p.line += int64(int8(d[at]<<1) >> 1)
+					at++
+					continue
+				}
+			case 4: // DW_LNS_set_file
+				if at < len(d) && d[at] < 0x80 {
+					r.File = uint32(d[at])
+					at++
+					continue
+				}
 			case 5: // DW_LNS_set_column, which most rows have
 				if at < len(d) && d[at] < 0x80 {
 					r.Column = uint32(d[at])

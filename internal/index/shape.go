@@ -108,7 +108,13 @@ func anyAt(d []byte, c byte, is func(at int) bool) bool {
 // namesItself reports whether the attributes of an abbreviation have a string in the entry itself, or may have.
 func namesItself(b bin.Reader) bool {
 	for !b.Bad {
-		attr, form := b.ULEB(), dw.Form(b.ULEB())
+		var attr uint64
+		var form dw.Form
+		if two := b.D[b.P:]; len(two) > 1 && two[0]|two[1] < 0x80 { // as nearly all are
+			attr, form, b.P = uint64(two[0]), dw.Form(two[1]), b.P+2
+		} else {
+			attr, form = b.ULEB(), dw.Form(b.ULEB())
+		}
 		switch {
 		case attr == 0:
 			return false
