@@ -34,7 +34,7 @@ type Check struct {
 }
 
 var (
-	checks    = regexp.MustCompile(`gdb-test ([^ ]+) "?([^" ]+)"? "([^"]*)"`)
+	checks    = regexp.MustCompile(`gdb-test ([^ ]+) "?([^" ]+)"? +"([^"]*)"`)
 	flags     = regexp.MustCompile(`dg-options "([^"]*)"`)
 	sources   = regexp.MustCompile(`dg-additional-sources "([^"]*)"`)
 	skips     = regexp.MustCompile(`dg-skip-if "" \{ \*-\*-\* \} *\{ "\*" \} \{([^}]*)\}`)
