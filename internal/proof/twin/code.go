@@ -49,12 +49,6 @@ var (
 	address     = regexp.MustCompile(`(?:-?0x)?[0-9a-f]+(?:\(%rip\)| <)`)
 )
 
-// base is the name of the function that a symbol is of: GCC adds to it what it made of the function, as in "f.part.0".
-func base(symbol string) string {
-	name, _, _ := strings.Cut(symbol, ".")
-	return name
-}
-
 // readCode reads the instructions and the lines of a program.
 func readCode(ctx context.Context, path string) (*code, error) {
 	out, err := exec.CommandContext(ctx, "objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).Output()
@@ -62,6 +56,10 @@ func readCode(ctx context.Context, path string) (*code, error) {
 		return nil, err
 	}
 	lines, err := readLines(path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := readNames(path)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func readCode(ctx context.Context, path string) (*code, error) {
 		}
 		// Its own calls of a function count too, as does a jump to its beginning, which they can become.
 		if to := transfer.FindStringSubmatch(m[2]); to != nil {
-			called = base(to[1])
+			called = names.name(to[1])
 			c.places[called] = append(c.places[called], place{lines.at(addr)})
 		}
 		if arithmetic.MatchString(m[2]) {

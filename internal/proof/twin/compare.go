@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // doubtful begins the reason of a value that may not be what was passed.
@@ -74,6 +75,9 @@ func measure(n *names, a, again *trace, c *code, calls map[string]int) *yard {
 			other = *o
 		}
 		switch {
+		case strings.Contains(f.File, "/include/c++/"):
+			y.off[f] = "it is of the language's library, which A has calls of in other files"
+			continue
 		case calls != nil && hits[f.Name] != calls[f.Name]:
 			y.off[f] = fmt.Sprintf("%d hits of A, %d calls", hits[f.Name], calls[f.Name])
 			continue

@@ -292,6 +292,10 @@ func (w *work) calls(ctx context.Context, path string) (counts map[string]int, e
 	if err != nil {
 		return nil, err
 	}
+	names, err := readNames(path)
+	if err != nil {
+		return nil, err
+	}
 	counts = make(map[string]int)
 	for line := range strings.Lines(string(data)) {
 		var addr uint64
@@ -303,7 +307,7 @@ func (w *work) calls(ctx context.Context, path string) (counts map[string]int, e
 		if name == "" {
 			return nil, fmt.Errorf("%s: no function at %#x", path, addr)
 		}
-		counts[name] += n
+		counts[names.name(name)] += n
 	}
 	return counts, nil
 }
