@@ -145,7 +145,7 @@ func (c *Rules) feedsMerged(i, from, to int32, made uint64, left int) bool {
 func (c *Rules) withoutPreparations(i int32, marks []flow.Mark) []flow.Mark {
 	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
 		return m.Kind == flow.MarkInside && c.prepares(i, m.Insn, marks) || m.Kind == flow.MarkEnter && c.loads(i, m.Insn, marks) ||
-			(m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && (c.feeds(i, m.Insn, marks) || c.forTwin(i, m.Insn))
+			(m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && (c.feeds(i, m.Insn, marks) || c.forTwin(i, m.Insn) || c.constantsFor(i, m.Insn) || c.loadsAhead(i, m.Insn, marks))
 	})
 }
 
