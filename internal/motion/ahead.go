@@ -201,9 +201,12 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 	}
 	var made uint64 // registers that the piece writes last
 	piece := make(map[step]bool)
-	for at := b.First; at < b.Last; at++ {
+	if slices.ContainsFunc(c.Owner[b.First:first], c.Bodies[i].Has) {
+		return false
+	}
+	for at := first; at < b.Last; at++ {
 		k, own := g.Insns[at].Kind, c.Bodies[i].Has(c.Owner[at])
-		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.Acts(at)) {
+		if k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.Acts(at)) {
 			return false
 		}
 		if k == flow.Jump {
@@ -233,7 +236,7 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 	uses := false
 	for at := to.First; at < to.Last && (at <= marks[k].Insn || c.Bodies[i].Has(c.Owner[at])); at++ {
 		own := c.Bodies[i].Has(c.Owner[at])
-		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.Acts(at) {
+		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.calls(at) {
 			return false // a copy
 		}
 		reads, _, ok := c.Arch.Accesses(g.Bytes(at))
@@ -246,6 +249,12 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 		made &^= uint64(w.Registers)
 	}
 	return uses
+}
+
+// calls reports whether an instruction is a call, or does what is not known.
+func (c *Rules) calls(at int32) bool {
+	in, ok := c.Arch.Next(c.Graph.Bytes(at))
+	return !ok || in.Call
 }
 
 // forTwin reports whether a piece of a body that begins at an instruction is of a statement that does what can be seen elsewhere in the body, does nothing such, and comes
