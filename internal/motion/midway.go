@@ -35,7 +35,17 @@ func (c *Rules) InRest(i int32, w *flow.Way, ways []flow.Way) bool {
 	return found
 }
 
-// beginsAt reports whether a body of a function, one or another, begins at the place of a row.
+// InTurns reports whether a way into a body of GCC's code without markers may only be where each turn of a caller's loop behind the body begins: no body of the function begins at that place,
+// the first time execution comes there from the body itself, which has begun before and goes back to the caller in that block, and nothing there can be seen. GCC sets the variables of such
+// a loop with the place of the body's end. A run in the loop, of which it has moved the beginning out, looks the same.
+func (c *Rules) InTurns(i int32, w *flow.Way, ways []flow.Way) bool {
+	g, n := c.Graph, c.Graph.Block(w.Insn)
+	return c.Unit.GNU() && w.Insn == c.Past(g.Blocks[n].First) && c.idle(i, w.Insn) &&
+		!g.OnlyBehind(n, func(last int32) bool { return !c.Bodies[i].Has(c.Owner[last]) }) && g.Later(w.Insn, ways, false) && !c.beginsAt(i, c.RowAt(w.Insn))
+}
+
+// beginsAt reports whether a body of a function, one or another, begins at the place of a row. Of a body in several pieces GCC says without markers only where the lowest one is: that is
+// none with which it begins, if the body itself comes there and has tested before, or done what can be seen.
 func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 	for k := range c.Bodies {
 		b := &c.Bodies[k]
@@ -46,7 +56,14 @@ func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 		if !ok {
 			continue
 		}
-		if r := c.RowAt(c.Past(int32(n))); r != nil && r.SamePlace(place) {
+		first := c.Past(int32(n))
+		if r := c.RowAt(first); r == nil || !r.SamePlace(place) {
+			continue
+		}
+		if b.Viewed || len(b.Ranges) == 1 {
+			return true
+		}
+		if behind, _ := c.comesBehind(int32(k), first, nil); !behind {
 			return true
 		}
 	}
