@@ -44,6 +44,44 @@ func (c *Rules) InTurns(i int32, w *flow.Way, ways []flow.Way) bool {
 		!g.OnlyBehind(n, func(last int32) bool { return !c.Bodies[i].Has(c.Owner[last]) }) && g.Later(w.Insn, ways, false) && !c.beginsAt(i, c.RowAt(w.Insn))
 }
 
+// Unfinished reports whether a way into a body of GCC's code without markers may be one to what it shares with a loop of others, which comes there again: the piece there does nothing that
+// can be seen, and no test, execution comes back to it with nothing else of the body in between, and leaves the loop for the rest of the body, which acts or tests. A run in each turn would have
+// no rest. One of which GCC knows how its test ends has none either.
+func (c *Rules) Unfinished(i int32, w *flow.Way, ways []flow.Way) bool {
+	g, n := c.Graph, c.Graph.Block(w.Insn)
+	does := func(at int32) bool {
+		return c.Bodies[i].Has(c.Owner[at]) && (g.Insns[at].Kind == flow.Branch || c.Acts(at))
+	}
+	within := func(block int32, such func(at int32) bool) bool {
+		for at := g.Blocks[block].First; at < g.Blocks[block].Last; at++ {
+			if such(at) {
+				return true
+			}
+		}
+		return false
+	}
+	if !c.Unit.GNU() || within(n, does) || !g.Repeats(n, -1) {
+		return false
+	}
+	again, rest := false, false
+	seen := make(map[int32]bool)
+	for work := slices.Clone(g.Blocks[n].Succs); len(work) > 0 && (!again || !rest); {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		switch {
+		case b == n:
+			again = true
+		case seen[b], slices.ContainsFunc(ways, func(x flow.Way) bool { return g.Block(x.Insn) == b }):
+		case within(b, func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }):
+			seen[b], rest = true, rest || within(b, does)
+		default:
+			seen[b] = true
+			work = append(work, g.Blocks[b].Succs...)
+		}
+	}
+	return again && rest
+}
+
 // beginsAt reports whether a body of a function, one or another, begins at the place of a row. Of a body in several pieces GCC says without markers only where the lowest one is: that is
 // none with which it begins, if the body itself comes there and has tested before, or done what can be seen.
 func (c *Rules) beginsAt(i int32, place *dw.Row) bool {

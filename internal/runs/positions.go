@@ -117,7 +117,9 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				gone, kind := at, flow.MarkPerhaps
 				switch {
 				case pending >= 0 && (!c.Unit.GNU() || c.ActsFrom(i, begun, at)):
-					gone, kind = int32(pending), flow.MarkEnter
+					if gone = int32(pending); !c.TurnsOn(i, int32(n)) {
+						kind = flow.MarkEnter
+					}
 				case !copies.known:
 					copies.known, copies.turns = true, c.GoesOnBehind(i, int32(n), begun, at)
 					fallthrough
