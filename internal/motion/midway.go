@@ -39,9 +39,7 @@ func (c *Rules) InRest(i int32, w *flow.Way, ways []flow.Way) bool {
 // the first time execution comes there from the body itself, which has begun before and goes back to the caller in that block, and nothing there can be seen. GCC sets the variables of such
 // a loop with the place of the body's end. A run in the loop, of which it has moved the beginning out, looks the same.
 func (c *Rules) InTurns(i int32, w *flow.Way, ways []flow.Way) bool {
-	g, n := c.Graph, c.Graph.Block(w.Insn)
-	return c.Unit.GNU() && w.Insn == c.Past(g.Blocks[n].First) && c.idle(i, w.Insn) &&
-		!g.OnlyBehind(n, func(last int32) bool { return !c.Bodies[i].Has(c.Owner[last]) }) && g.Later(w.Insn, ways, false) && !c.beginsAt(i, c.RowAt(w.Insn))
+	return c.Unit.GNU() && c.idle(i, w.Insn) && c.Graph.Later(w.Insn, ways, false) && !c.beginsAt(i, c.RowAt(w.Insn))
 }
 
 // Unfinished reports whether a way into a body of GCC's code without markers may be one to what it shares with a loop of others, which comes there again: the piece there does nothing that
@@ -82,8 +80,18 @@ func (c *Rules) Unfinished(i int32, w *flow.Way, ways []flow.Way) bool {
 	return again && rest
 }
 
-// beginsAt reports whether a body of a function, one or another, begins at the place of a row. Of a body in several pieces GCC says without markers only where the lowest one is: that is
-// none with which it begins, if the body itself comes there and has tested before, or done what can be seen.
+// InMidst reports whether the lowest instruction of a body, which is in several pieces, is in the midst of it: GCC says without markers only where that is. A run does not begin there if the
+// body itself comes to it and has tested before, or done what can be seen. What a caller's loop has between two runs, if that cannot be seen, looks the same.
+func (c *Rules) InMidst(i, lowest int32) bool {
+	b := &c.Bodies[i]
+	if b.Viewed || len(b.Ranges) < 2 {
+		return false
+	}
+	behind, _ := c.comesBehind(i, lowest, nil)
+	return behind
+}
+
+// beginsAt reports whether a body of a function, one or another, begins at the place of a row.
 func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 	for k := range c.Bodies {
 		b := &c.Bodies[k]
@@ -98,10 +106,7 @@ func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 		if r := c.RowAt(first); r == nil || !r.SamePlace(place) {
 			continue
 		}
-		if b.Viewed || len(b.Ranges) == 1 {
-			return true
-		}
-		if behind, _ := c.comesBehind(int32(k), first, nil); !behind {
+		if !c.InMidst(int32(k), first) {
 			return true
 		}
 	}

@@ -169,3 +169,13 @@ func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
 func (c *Rules) OnlyComputes(i, first int32) bool {
 	return c.Unit.GNU() && c.idle(i, first) && c.ActsAtAll(i)
 }
+
+// Unframes reports whether an instruction of GCC's code changes the stack pointer and does nothing that can be seen, as where a function's frame ends: GCC puts the rest of a body that ends
+// the function behind that, or between. No statement of the caller's is there.
+func (c *Rules) Unframes(at int32) bool {
+	if !c.Unit.GNU() || c.Graph.Insns[at].Kind != flow.Plain {
+		return false
+	}
+	w, ok := c.Arch.Writes(c.Graph.Bytes(at))
+	return ok && w.Registers.Has(uint64(c.Unit.Image.Arch().SP)) && !w.Memory && !c.Acts(at)
+}
