@@ -170,12 +170,22 @@ func (c *Rules) OnlyComputes(i, first int32) bool {
 	return c.Unit.GNU() && c.idle(i, first) && c.ActsAtAll(i)
 }
 
-// Unframes reports whether an instruction of GCC's code changes the stack pointer and does nothing that can be seen, as where a function's frame ends: GCC puts the rest of a body that ends
-// the function behind that, or between. No statement of the caller's is there.
-func (c *Rules) Unframes(at int32) bool {
-	if !c.Unit.GNU() || c.Graph.Insns[at].Kind != flow.Plain {
+// Unframes reports whether an instruction of GCC's code ends the function's frame: it changes the stack pointer, and behind it in its block is nothing but a body's rest and more such, before
+// the function is left. GCC puts that rest behind it, or between. No statement of the caller's is there.
+func (c *Rules) Unframes(i, at int32) bool {
+	g := c.Graph
+	last := g.Blocks[g.Block(at)].Last - 1
+	if !c.Unit.GNU() || g.Insns[last].Kind != flow.Leave {
 		return false
 	}
-	w, ok := c.Arch.Writes(c.Graph.Bytes(at))
-	return ok && w.Registers.Has(uint64(c.Unit.Image.Arch().SP)) && !w.Memory && !c.Acts(at)
+	sp := uint64(c.Unit.Image.Arch().SP)
+	for ; at < last; at++ {
+		if c.Bodies[i].Has(c.Owner[at]) || g.Insns[at].Kind == flow.Nop {
+			continue
+		}
+		if w, ok := c.Arch.Writes(g.Bytes(at)); !ok || !w.Registers.Has(sp) || c.Acts(at) {
+			return false
+		}
+	}
+	return true
 }

@@ -57,7 +57,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				continue
 			}
 			if own := c.Owner[at]; own < i || own >= b.End {
-				if r != nil && (r.Line == 0 || in.Kind == flow.Plain && c.Sunk(i, at, r) && !c.Acts(at)) || c.Unframes(at) {
+				if r != nil && (r.Line == 0 || in.Kind == flow.Plain && c.Sunk(i, at, r) && !c.Acts(at)) || c.Unframes(i, at) {
 					continue // of no position: merged from several, or of no statement
 				}
 				if !alone.known {
