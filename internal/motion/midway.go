@@ -47,33 +47,25 @@ func (c *Rules) InTurns(i int32, w *flow.Way, ways []flow.Way) bool {
 // no rest. One of which GCC knows how its test ends has none either.
 func (c *Rules) Unfinished(i int32, w *flow.Way, ways []flow.Way) bool {
 	g, n := c.Graph, c.Graph.Block(w.Insn)
-	does := func(at int32) bool {
-		return c.Bodies[i].Has(c.Owner[at]) && (g.Insns[at].Kind == flow.Branch || c.Acts(at))
-	}
-	within := func(block int32, such func(at int32) bool) bool {
-		for at := g.Blocks[block].First; at < g.Blocks[block].Last; at++ {
-			if such(at) {
-				return true
-			}
-		}
-		return false
-	}
-	if !c.Unit.GNU() || within(n, does) || !g.Repeats(n, -1) {
+	if _, acts := c.ownIn(i, n); acts || !c.Unit.GNU() {
 		return false
 	}
 	again, rest := false, false
 	seen := make(map[int32]bool)
-	for work := slices.Clone(g.Blocks[n].Succs); len(work) > 0 && (!again || !rest); {
+	for _, x := range ways {
+		seen[g.Block(x.Insn)] = true
+	}
+	for work := slices.Clone(g.Blocks[n].Succs); len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		switch {
-		case b == n:
-			again = true
-		case seen[b], slices.ContainsFunc(ways, func(x flow.Way) bool { return g.Block(x.Insn) == b }):
-		case within(b, func(at int32) bool { return c.Bodies[i].Has(c.Owner[at]) }):
-			seen[b], rest = true, rest || within(b, does)
-		default:
-			seen[b] = true
+		again = again || b == n
+		if seen[b] {
+			continue
+		}
+		seen[b] = true
+		if own, acts := c.ownIn(i, b); own {
+			rest = rest || acts
+		} else {
 			work = append(work, g.Blocks[b].Succs...)
 		}
 	}
