@@ -192,18 +192,55 @@ func (c *Rules) loads(i, first int32, marks []flow.Mark) bool {
 }
 
 // feeds reports whether a piece of a body that begins at an instruction, at the end of a block, loads what the body needs in the next block, where a run begins in any
-// case: LLVM moves a load of a loop to the ends of the paths to it on which the value is not there already.
+// case: LLVM moves a load of a loop to the ends of the paths to it on which the value is not there already. The caller may store something else in between.
 func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
+	to, ok := c.meeting(first)
+	if c.Unit.GNU() || !ok {
+		return false
+	}
+	k, _ := slices.BinarySearchFunc(marks, to.First, func(m flow.Mark, at int32) int { return cmp.Compare(m.Insn, at) })
+	for ; k < len(marks) && marks[k].Insn < to.Last && marks[k].Kind != flow.MarkEnter; k++ {
+		if marks[k].Kind != flow.MarkAway {
+			return false
+		}
+	}
+	// What is read and written may be what runs add up, of which the piece can be the first.
+	return k < len(marks) && marks[k].Insn < to.Last && c.needsPiece(i, first, marks[k].Insn, func(reads, writes uint64) uint64 { return reads &^ writes })
+}
+
+// Apart reports whether a way into a body of GCC's code without markers may be one to a part alone of what the body computes: the next block, to which other paths come too, goes on with
+// that at another way in. GCC puts an addition together with one of the caller's, on the path that has it. Runs of which one needs the result of the one before look the same, but repeat it.
+func (c *Rules) Apart(i int32, w *flow.Way, ways []flow.Way) bool {
+	to, ok := c.meeting(w.Insn)
+	return ok && c.Unit.GNU() && slices.ContainsFunc(ways, func(next flow.Way) bool {
+		return next.Insn >= to.First && next.Insn < to.Last && next.Probe == next.Insn && !next.Again && !slices.ContainsFunc(c.Owner[to.First:next.Insn], c.Bodies[i].Has) &&
+			c.needsPiece(i, w.Insn, next.Insn, func(reads, _ uint64) uint64 { return reads })
+	})
+}
+
+// meeting returns the block to which alone that of an instruction leads, if other paths come there too.
+func (c *Rules) meeting(from int32) (to *flow.Block, ok bool) {
 	g := c.Graph
-	b := &g.Blocks[g.Block(first)]
-	if c.Unit.GNU() || len(b.Succs) != 1 || g.Paths(b.Succs[0]) < 2 {
+	succs := g.Blocks[g.Block(from)].Succs
+	if len(succs) != 1 || g.Paths(succs[0]) < 2 {
+		return nil, false
+	}
+	return &g.Blocks[succs[0]], true
+}
+
+// needsPiece reports whether a piece of a body that begins at an instruction, with nothing of the body before it in its block, does nothing that can be seen, and the next block goes on at
+// another one with what it has computed, and not with a copy of it. uses returns which of the registers that an instruction reads and writes count.
+func (c *Rules) needsPiece(i, first, next int32, uses func(reads, writes uint64) uint64) bool {
+	g := c.Graph
+	b, to := &g.Blocks[g.Block(first)], &g.Blocks[g.Block(next)]
+	if slices.ContainsFunc(c.Owner[b.First:first], c.Bodies[i].Has) {
 		return false
 	}
 	var made uint64 // registers that the piece writes last
 	piece := make(map[step]bool)
-	for at := b.First; at < b.Last; at++ {
+	for at := first; at < b.Last; at++ {
 		k, own := g.Insns[at].Kind, c.Bodies[i].Has(c.Owner[at])
-		if own && at < first || k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.Acts(at)) {
+		if k != flow.Jump && (k != flow.Plain && k != flow.Nop || own && c.Acts(at)) {
 			return false
 		}
 		if k == flow.Jump {
@@ -220,32 +257,27 @@ func (c *Rules) feeds(i, first int32, marks []flow.Mark) bool {
 			}
 		}
 	}
-	to := &g.Blocks[b.Succs[0]]
-	k, _ := slices.BinarySearchFunc(marks, to.First, func(m flow.Mark, at int32) int { return cmp.Compare(m.Insn, at) })
-	for ; k < len(marks) && marks[k].Insn < to.Last && marks[k].Kind != flow.MarkEnter; k++ {
-		if marks[k].Kind != flow.MarkAway {
-			return false
-		}
-	}
-	if k == len(marks) || marks[k].Insn >= to.Last {
-		return false
-	}
-	uses := false
-	for at := to.First; at < to.Last && (at <= marks[k].Insn || c.Bodies[i].Has(c.Owner[at])); at++ {
+	needs := false
+	for at := to.First; at < to.Last && (at <= next || c.Bodies[i].Has(c.Owner[at])); at++ {
 		own := c.Bodies[i].Has(c.Owner[at])
-		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.Acts(at) {
+		if s, ok := c.stepAt(at); own && ok && piece[s] || !own && c.calls(at) {
 			return false // a copy
 		}
 		reads, _, ok := c.Arch.Accesses(g.Bytes(at))
 		w, known := c.Arch.Writes(g.Bytes(at))
 		if !ok || !known {
-			return uses
+			return needs
 		}
-		// What is read and written may be what runs add up, of which the piece can be the first.
-		uses = uses || own && uint64(reads)&made&^uint64(w.Registers) != 0
+		needs = needs || own && uses(uint64(reads), uint64(w.Registers))&made != 0
 		made &^= uint64(w.Registers)
 	}
-	return uses
+	return needs
+}
+
+// calls reports whether an instruction is a call, or does what is not known.
+func (c *Rules) calls(at int32) bool {
+	in, ok := c.Arch.Next(c.Graph.Bytes(at))
+	return !ok || in.Call
 }
 
 // forTwin reports whether a piece of a body that begins at an instruction is of a statement that does what can be seen elsewhere in the body, does nothing such, and comes

@@ -47,6 +47,21 @@ func (c *Rules) invariant(i, first int32, in []flow.Way) bool {
 	return !copied && g.RepeatsAny(in, n)
 }
 
+// TurnsOn reports whether a block is a loop of a body's own, by a branch of the body, in which nothing of others does what can be seen: GCC computes in it what the caller needs behind the
+// loop, and the next turn too. A loop of the caller's that the body's test ends looks the same.
+func (c *Rules) TurnsOn(i, n int32) bool {
+	b := &c.Graph.Blocks[n]
+	if last := b.Last - 1; !c.Unit.GNU() || c.Graph.Insns[last].Kind != flow.Branch || !c.Bodies[i].Has(c.Owner[last]) || !slices.Contains(b.Succs, n) {
+		return false
+	}
+	for at := b.First; at < b.Last; at++ {
+		if !c.Bodies[i].Has(c.Owner[at]) && c.Acts(at) {
+			return false
+		}
+	}
+	return true
+}
+
 // unswitched reports whether a piece of a body that begins at an instruction is only a test that was moved out of a loop in which another way into the body is: LLVM makes two
 // loops of one for a test with the same outcome in each turn, and none is left in them.
 func (c *Rules) unswitched(i, first int32, in []flow.Way) bool {

@@ -35,6 +35,54 @@ func (c *Rules) InRest(i int32, w *flow.Way, ways []flow.Way) bool {
 	return found
 }
 
+// InTurns reports whether a way into a body of GCC's code without markers may only be where each turn of a caller's loop behind the body begins: no body of the function begins at that place,
+// the first time execution comes there from the body itself, which has begun before and goes back to the caller in that block, and nothing there can be seen. GCC sets the variables of such
+// a loop with the place of the body's end. A run in the loop, of which it has moved the beginning out, looks the same.
+func (c *Rules) InTurns(i int32, w *flow.Way, ways []flow.Way) bool {
+	return c.Unit.GNU() && c.idle(i, w.Insn) && c.Graph.Later(w.Insn, ways, false) && !c.beginsAt(i, c.RowAt(w.Insn))
+}
+
+// Unfinished reports whether a way into a body of GCC's code without markers may be one to what it shares with a loop of others, which comes there again: the piece there does nothing that
+// can be seen, and no test, execution comes back to it with nothing else of the body in between, and leaves the loop for the rest of the body, which acts or tests. A run in each turn would have
+// no rest. One of which GCC knows how its test ends has none either.
+func (c *Rules) Unfinished(i int32, w *flow.Way, ways []flow.Way) bool {
+	g, n := c.Graph, c.Graph.Block(w.Insn)
+	if _, acts := c.ownIn(i, n); acts || !c.Unit.GNU() {
+		return false
+	}
+	again, rest := false, false
+	seen := make(map[int32]bool)
+	for _, x := range ways {
+		seen[g.Block(x.Insn)] = true
+	}
+	for work := slices.Clone(g.Blocks[n].Succs); len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		again = again || b == n
+		if seen[b] {
+			continue
+		}
+		seen[b] = true
+		if own, acts := c.ownIn(i, b); own {
+			rest = rest || acts
+		} else {
+			work = append(work, g.Blocks[b].Succs...)
+		}
+	}
+	return again && rest
+}
+
+// InMidst reports whether the lowest instruction of a body, which is in several pieces, is in the midst of it: GCC says without markers only where that is. A run does not begin there if the
+// body itself comes to it and has tested before, or done what can be seen. What a caller's loop has between two runs, if that cannot be seen, looks the same.
+func (c *Rules) InMidst(i, lowest int32) bool {
+	b := &c.Bodies[i]
+	if b.Viewed || len(b.Ranges) < 2 {
+		return false
+	}
+	behind, _ := c.comesBehind(i, lowest, nil)
+	return behind
+}
+
 // beginsAt reports whether a body of a function, one or another, begins at the place of a row.
 func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 	for k := range c.Bodies {
@@ -46,7 +94,11 @@ func (c *Rules) beginsAt(i int32, place *dw.Row) bool {
 		if !ok {
 			continue
 		}
-		if r := c.RowAt(c.Past(int32(n))); r != nil && r.SamePlace(place) {
+		first := c.Past(int32(n))
+		if r := c.RowAt(first); r == nil || !r.SamePlace(place) {
+			continue
+		}
+		if !c.InMidst(int32(k), first) {
 			return true
 		}
 	}

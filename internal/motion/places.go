@@ -169,3 +169,23 @@ func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
 func (c *Rules) OnlyComputes(i, first int32) bool {
 	return c.Unit.GNU() && c.idle(i, first) && c.ActsAtAll(i)
 }
+
+// Unframes reports whether an instruction of GCC's code ends the function's frame: it changes the stack pointer, and behind it in its block is nothing but a body's rest and more such, before
+// the function is left. GCC puts that rest behind it, or between. No statement of the caller's is there.
+func (c *Rules) Unframes(i, at int32) bool {
+	g := c.Graph
+	last := g.Blocks[g.Block(at)].Last - 1
+	if !c.Unit.GNU() || g.Insns[last].Kind != flow.Leave {
+		return false
+	}
+	sp := uint64(c.Unit.Image.Arch().SP)
+	for ; at < last; at++ {
+		if c.Bodies[i].Has(c.Owner[at]) || g.Insns[at].Kind == flow.Nop {
+			continue
+		}
+		if w, ok := c.Arch.Writes(g.Bytes(at)); !ok || !w.Registers.Has(sp) || c.Acts(at) {
+			return false
+		}
+	}
+	return true
+}

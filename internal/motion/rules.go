@@ -94,6 +94,19 @@
 //	                                                                    run of which the test is known
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
+//	InMidst              writes no entry, only the lowest piece         GCC, the body itself comes there and has acted   no beginning
+//	                                                                    or tested; runs of a loop of the caller's
+//	InTurns              sets variables for a loop behind the body      GCC, nothing acts, the first time another way    again
+//	                                                                    comes before, and no body begins at that place;
+//	                                                                    runs in the loop, their beginning moved out
+//	Apart                puts an addition together with the caller's    GCC, nothing acts, and what comes next, where    again
+//	                                                                    paths meet, needs it; a run of another's result
+//	Unfinished           shares a load with a loop of others            GCC, nothing acts in the loop, the rest is       again
+//	                                                                    behind it; runs whose test is known
+//	TurnsOn              shares a load of the body's loop with the      GCC, the body's branch closes the loop, nothing  perhaps
+//	                     caller                                         of others acts; a caller's loop without a test
+//	Unframes             puts a body's rest behind the frame's end      GCC, the stack pointer changes, and nothing of   not looked at
+//	                                                                    the caller's is behind; a body that is that rest
 //
 // To act is to call, or to write memory that others may see.
 package motion

@@ -22,7 +22,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 	// LLVM and Go say where the lowest address of a body is, not where it is entered.
 	if n, ok := c.Graph.At(c.Bodies[i].Start); ok && c.Bodies[i].Live && c.Unit.GNU() {
 		first := c.Past(int32(n))
-		if r := c.RowAt(first); r != nil {
+		if r := c.RowAt(first); r != nil && !c.InMidst(i, first) {
 			starts[c.PlaceOf(r, first)] = true
 		}
 	}
@@ -57,8 +57,8 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				continue
 			}
 			if own := c.Owner[at]; own < i || own >= b.End {
-				if r != nil && (r.Line == 0 || in.Kind == flow.Plain && c.Sunk(i, at, r) && !c.Acts(at)) {
-					continue // of no position: merged from several
+				if r != nil && (r.Line == 0 || in.Kind == flow.Plain && c.Sunk(i, at, r) && !c.Acts(at)) || c.Unframes(i, at) {
+					continue // of no position: merged from several, or of no statement
 				}
 				if !alone.known {
 					alone.known, alone.copies = true, c.CopiesAlone(i, int32(n))
@@ -117,7 +117,9 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				gone, kind := at, flow.MarkPerhaps
 				switch {
 				case pending >= 0 && (!c.Unit.GNU() || c.ActsFrom(i, begun, at)):
-					gone, kind = int32(pending), flow.MarkEnter
+					if gone = int32(pending); !c.TurnsOn(i, int32(n)) {
+						kind = flow.MarkEnter
+					}
 				case !copies.known:
 					copies.known, copies.turns = true, c.GoesOnBehind(i, int32(n), begun, at)
 					fallthrough
