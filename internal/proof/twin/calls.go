@@ -26,7 +26,7 @@ func (t *trace) tree(c *code, lines lineTable) {
 			r.at, r.direct = r.site.called(), true
 		} else {
 			caller = t.symbols.at(r.returns - 1)
-			r.at, r.open, r.direct = place{lines.at(r.returns - 1)}, inlined[caller], c.calls[r.returns] == r.site.Function
+			r.at, r.open, r.direct = place{lines.at(r.returns - 1)}, inlined[caller], c.calls[r.returns] == r.site.name
 		}
 		r.parent = -1
 		if p, ok := last[caller]; ok {
@@ -44,7 +44,7 @@ func (t *trace) removed(b *code) []bool {
 	out := make([]bool, len(t.runs))
 	for i := range t.runs {
 		r := &t.runs[i]
-		out[i] = r.parent >= 0 && out[r.parent] || r.direct && !t.called(i, b.places[r.site.Function], b.near)
+		out[i] = r.parent >= 0 && out[r.parent] || r.direct && !t.called(i, b.places[r.site.name], b.near)
 	}
 	return out
 }

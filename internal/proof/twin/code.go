@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/qualify"
 )
 
 // position is a line of a source file. Line 0 is any.
@@ -49,6 +51,12 @@ var (
 	address     = regexp.MustCompile(`(?:-?0x)?[0-9a-f]+(?:\(%rip\)| <)`)
 )
 
+// nameOf is the name of the function that a symbol is of, as QualifiedName returns it. GCC adds to the symbol what it made of the function, as in "f.part.0".
+func nameOf(symbol string) string {
+	symbol, _, _ = strings.Cut(symbol, ".")
+	return cmp.Or(qualify.Symbol(symbol), symbol)
+}
+
 // readCode reads the instructions and the lines of a program.
 func readCode(ctx context.Context, path string) (*code, error) {
 	out, err := exec.CommandContext(ctx, "objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).Output()
@@ -56,10 +64,6 @@ func readCode(ctx context.Context, path string) (*code, error) {
 		return nil, err
 	}
 	lines, err := readLines(path)
-	if err != nil {
-		return nil, err
-	}
-	names, err := readNames(path)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +97,7 @@ func readCode(ctx context.Context, path string) (*code, error) {
 		}
 		// Its own calls of a function count too, as does a jump to its beginning, which they can become.
 		if to := transfer.FindStringSubmatch(m[2]); to != nil {
-			called = names.name(to[1])
+			called = nameOf(to[1])
 			c.places[called] = append(c.places[called], place{lines.at(addr)})
 		}
 		if arithmetic.MatchString(m[2]) {

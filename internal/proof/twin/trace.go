@@ -44,7 +44,8 @@ type seen struct {
 // site is a place where a function's runs begin.
 type site struct {
 	*plan.Site
-	of *seen // the function
+	of   *seen  // the function
+	name string // of the function, with its classes and namespaces
 	// params has for each argument of the plan the number of the parameter, or -1 if its values are not compared.
 	params  []int
 	place   string
@@ -174,12 +175,16 @@ func (w *work) trace(ctx context.Context, n *names, path string, callers, random
 func (t *trace) describe(n *names, p *plan.Plan) ([]*site, error) {
 	all := make([]*site, len(p.Sites))
 	for i := range p.Sites {
-		s := &site{Site: &p.Sites[i], place: p.Sites[i].String(), absent: make(map[int]string)}
+		name, err := p.Sites[i].QualifiedName()
+		if err != nil {
+			return nil, err
+		}
+		s := &site{Site: &p.Sites[i], name: name, place: p.Sites[i].String(), absent: make(map[int]string)}
 		file, _, err := s.Declared()
 		if err != nil {
 			return nil, err
 		}
-		f := Function{s.Function, file}
+		f := Function{name, file}
 		for k := range s.Args {
 			a := &s.Args[k]
 			scalar, err := steady(a)
@@ -292,10 +297,6 @@ func (w *work) calls(ctx context.Context, path string) (counts map[string]int, e
 	if err != nil {
 		return nil, err
 	}
-	names, err := readNames(path)
-	if err != nil {
-		return nil, err
-	}
 	counts = make(map[string]int)
 	for line := range strings.Lines(string(data)) {
 		var addr uint64
@@ -307,7 +308,7 @@ func (w *work) calls(ctx context.Context, path string) (counts map[string]int, e
 		if name == "" {
 			return nil, fmt.Errorf("%s: no function at %#x", path, addr)
 		}
-		counts[names.name(name)] += n
+		counts[nameOf(name)] += n
 	}
 	return counts, nil
 }
