@@ -37,7 +37,7 @@ func (c *Code) computedOutside(i int, register uint64, from int32, only bool, mo
 		}
 		of, _, moved := s.Input(v)
 		if !moved {
-			return !only || c.onlyUsed(i, register, at+1, maxMoves) // it was loaded, or a call returned it
+			return !c.Bodies[i].Has(c.Owner[at]) && (!only || c.onlyUsed(i, register, at+1, maxMoves)) // it was loaded, or a call returned it
 		}
 		return moves > 0 && c.computedOutside(i, of, at, only, moves-1)
 	})
