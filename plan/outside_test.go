@@ -8,7 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// TestOutside: what the caller computes, at a place of its own, is passed if none but the body uses it, all of it, or if it is the caller's variable and another body of the function shows
+// TestOutside: what the caller computes, at a place of its own, is passed if none but the body uses it, all of it, or if it is a variable of the caller's, or it has stored it, and another body of the function shows
 // no assignment either. It may be what the body makes of what is passed if the caller computes that too.
 func TestOutside(t *testing.T) {
 	const source = `
@@ -22,6 +22,8 @@ static inline void moved(struct slot *s, unsigned n) { n += 1; s->value = n; }
 static inline void sent(struct slot *s, unsigned n) { n += 1; s->value = n; }
 static inline unsigned mixed(unsigned n, unsigned mask) { return n * 0x1e35a7bdu >> 15 & mask; }
 static inline unsigned lone(unsigned n, unsigned mask) { return n * 0x1e35a7bdu >> 15 & mask; }
+static inline void noted(unsigned n) { if ((n & 0xf800) == 0xd800) use(1); }
+static inline void once(unsigned n) { if ((n & 0xf800) == 0xd800) use(2); }
 __attribute__((noinline)) void f(struct slot *s, unsigned x, unsigned y) { stored(s, x * y); }
 __attribute__((noinline)) void g(struct slot *s, unsigned x, unsigned y) { cut(s, x * y & 255); }
 __attribute__((noinline)) void h(struct slot *s, unsigned i) { s[1].value = i + 1; added(s, i); }
@@ -45,11 +47,14 @@ __attribute__((noinline)) unsigned o(unsigned short *table, unsigned long data, 
 	unsigned word = data >> 16;
 	return table[lone(word, mask)] == word;
 }
+__attribute__((noinline)) void q(unsigned *out, unsigned x, unsigned y) { *out = x * y; noted(*out); }
+__attribute__((noinline)) void r(unsigned *in) { unsigned x = *in; noted(x); use(x); }
+__attribute__((noinline)) void w(unsigned *out, unsigned x, unsigned y) { *out = x * y; once(*out); }
 int main(void)
 {
 	static struct slot s[3];
 	static unsigned short table[1 << 16];
-	f(s, 300, 7), g(s, 300, 7), h(s, 5), k(s, 5), l(s, 5);
+	f(s, 300, 7), g(s, 300, 7), h(s, 5), k(s, 5), l(s, 5), q(&s[0].value, 300, 7), r(&s[0].value), w(&s[0].value, 300, 7);
 	return m(table, 0x123456789a, 255) + o(table, 0x123456789a, 255);
 }
 `
@@ -59,7 +64,7 @@ int main(void)
 			definition string
 			sites      int
 			sure       bool
-		}{{"stored n", 1, true}, {"cut n", 1, false}, {"added n", 1, false}, {"moved n", 1, false}, {"sent n", 1, false}, {"mixed n", 3, true}, {"other n", 1, false}, {"lone n", 1, false}} {
+		}{{"stored n", 1, true}, {"cut n", 1, false}, {"added n", 1, false}, {"moved n", 1, false}, {"sent n", 1, false}, {"mixed n", 3, true}, {"other n", 1, false}, {"lone n", 1, false}, {"noted n", 2, true}, {"once n", 1, false}} {
 			p := plantest.New(t, img, tt.definition, plan.Options{})
 			if len(p.Sites) != tt.sites {
 				t.Errorf("%s: %s: %d sites", compiler, tt.definition, len(p.Sites))

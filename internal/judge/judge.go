@@ -115,6 +115,8 @@ type Evidence interface {
 	Spent() (bool, error)
 	// Outside reports whether instructions that are not the body's have computed what the register holds, by their places; with only, and none but the body's use it.
 	Outside(only bool) (bool, error)
+	// KeptOutside reports whether an instruction that is not the body's has stored all bits of what the register holds, on the one path to the probe.
+	KeptOutside() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.

@@ -15,7 +15,7 @@ type known struct {
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
 	chosen, returned, narrower, spent                       bool
-	outside, only, several                                  bool
+	outside, only, several, keptOutside                     bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -33,6 +33,7 @@ func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Outside(only bool) (bool, error)     { return k.outside && (k.only || !only), k.err }
+func (k known) KeptOutside() (bool, error)          { return k.keptOutside, k.err }
 func (k known) Several() (bool, error)              { return k.several, k.err }
 func (k known) Spent() (bool, error)                { return k.spent, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
@@ -141,6 +142,8 @@ func TestRows(t *testing.T) {
 		{"made", true, llvm, known{made: true, passedOn: true, several: true}},
 		{"made", true, llvm, known{made: true, outside: true, passedOn: true, several: true, assigned: judge.Between}},
 		{"held by the caller", false, llvm, known{made: true, outside: true, passedOn: true, several: true}},
+		{"made", true, llvm, known{made: true, outside: true, keptOutside: true}},
+		{"", false, llvm, known{made: true, outside: true, keptOutside: true, several: true}},
 		{"made", true, llvm, known{made: true, outside: true, spent: true}},
 		{"made", true, llvm, known{made: true, outside: true, only: true}},
 		{"", false, llvm, known{made: true, outside: true, spent: true, only: true}},

@@ -289,9 +289,14 @@ var Rows = []Row{
 			if a, err := e.Assigned(); a != Never || err != nil {
 				return true, err
 			}
-			if passed, err := e.PassedOn(); err != nil {
+			its, err := e.PassedOn()
+			if !its && err == nil {
+				its, err = e.KeptOutside()
+			}
+			if err != nil {
 				return true, err
-			} else if passed {
+			}
+			if its {
 				several, err := e.Several()
 				return !several, err
 			}

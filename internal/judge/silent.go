@@ -46,6 +46,9 @@ func (Silent) Spent() (bool, error) { return false, nil }
 // Outside is false.
 func (Silent) Outside(bool) (bool, error) { return false, nil }
 
+// KeptOutside is false.
+func (Silent) KeptOutside() (bool, error) { return false, nil }
+
 // Stepped is false.
 func (Silent) Stepped() (bool, error) { return false, nil }
 

@@ -21,6 +21,21 @@ func (e *evidence) Outside(only bool) (bool, error) {
 	return ok && c.ComputedOutside(i, l.Expr.K, e.s.At.Addr, only), nil
 }
 
+// KeptOutside looks for a store of the whole number that is not the body's: then it is a variable of others that has no name here, as an element of an array.
+func (e *evidence) KeptOutside() (bool, error) {
+	size, err := e.v.Type.ByteSize()
+	l := &e.v.Loc
+	if err != nil || size < 1 || size > 8 || l.Kind != loc.KindRegister && l.Kind != loc.KindValue || l.Expr.Op != ops.Reg {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	c, err := e.ev.codeOf(e.s)
+	if err != nil {
+		return false, err
+	}
+	i, ok := c.BodyOf(e.s.Rec)
+	return ok && c.Held().StoredBefore(l.Expr.K, e.s.At.Addr, uint8(8*size), func(insn int32) bool { return !c.Bodies[i].Has(c.Owner[insn]) }), nil
+}
+
 // severalOf is the key of whether a function has several bodies in the unit, by the function's record.
 type severalOf int32
 
