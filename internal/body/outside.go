@@ -16,11 +16,8 @@ const maxMoves = 4
 // ComputedOutside reports whether instructions that are not a body's, with rows of their own in the line table, have computed the number that a register has at an instruction,
 // wherever execution comes from. With only, no other instructions than the body's use the number: the caller computes it to pass it.
 func (c *Code) ComputedOutside(i int, register, at uint64, only bool) bool {
-	if c.Graph == nil || c.Why != "" || register >= Followed {
-		return false
-	}
 	n, ok := c.Graph.At(at)
-	return ok && c.computedOutside(i, register, int32(n), only, maxMoves)
+	return ok && c.Why == "" && register < Followed && c.computedOutside(i, register, int32(n), only, maxMoves)
 }
 
 func (c *Code) computedOutside(i int, register uint64, from int32, only bool, moves int) bool {

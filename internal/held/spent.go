@@ -42,9 +42,6 @@ const mostStraight = 8
 // StoredBefore reports whether instructions of a set, wherever execution comes from to a link-time address, in code to which only one path leads, have stored so many lower bits of the
 // number that a register holds there, and not to the frame.
 func (h *Registers) StoredBefore(register, at uint64, bits uint8, such func(insn int32) bool) bool {
-	if h == nil || bits == 0 {
-		return false
-	}
 	n, ok := h.graph.At(at)
 	if !ok {
 		return false

@@ -3,37 +3,18 @@ package resolve
 import (
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Outside asks the code around the body.
 func (e *evidence) Outside(only bool) (bool, error) {
-	l := &e.v.Loc
-	if l.Kind != loc.KindRegister && l.Kind != loc.KindValue || l.Expr.Op != ops.Reg {
-		return false, nil
-	}
-	c, err := e.ev.codeOf(e.s)
-	if err != nil {
-		return false, err
-	}
-	i, ok := c.BodyOf(e.s.Rec)
-	return ok && c.ComputedOutside(i, l.Expr.K, e.s.At.Addr, only), nil
+	r, ok, err := e.inRegister()
+	return ok && r.ComputedOutside(r.own, r.register, e.s.At.Addr, only), err
 }
 
 // KeptOutside looks for a store of the whole number that is not the body's: then it is a variable of others that has no name here, as an element of an array.
 func (e *evidence) KeptOutside() (bool, error) {
-	size, err := e.v.Type.ByteSize()
-	l := &e.v.Loc
-	if err != nil || size < 1 || size > 8 || l.Kind != loc.KindRegister && l.Kind != loc.KindValue || l.Expr.Op != ops.Reg {
-		return false, nil //nolint:nilerr // the type is asked for elsewhere
-	}
-	c, err := e.ev.codeOf(e.s)
-	if err != nil {
-		return false, err
-	}
-	i, ok := c.BodyOf(e.s.Rec)
-	return ok && c.Held().StoredBefore(l.Expr.K, e.s.At.Addr, uint8(8*size), func(insn int32) bool { return !c.Bodies[i].Has(c.Owner[insn]) }), nil
+	r, ok, err := e.inRegister()
+	return ok && r.Held().StoredBefore(r.register, e.s.At.Addr, r.bits, func(insn int32) bool { return !r.has(insn) }), err
 }
 
 // severalOf is the key of whether a function has several bodies in the unit, by the function's record.
