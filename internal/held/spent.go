@@ -1,5 +1,11 @@
 package held
 
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
+
 // Spent reports whether instructions of a set, in straight code from a link-time address on, need all of so many lower bits of the number that a register holds there: a
 // branch that compares them, or a store of them that is not to the frame, where a number is only kept. Of a number that another one is made of nothing is known: its upper
 // bits may be lost on the way.
@@ -28,4 +34,37 @@ func (h *Registers) Spent(register, at uint64, bits uint8, such func(insn int32)
 		}
 	}
 	return compared && len(b.Succs) == 2
+}
+
+// mostStraight bounds how many blocks are followed that are behind each other alone.
+const mostStraight = 8
+
+// StoredBefore reports whether instructions of a set, wherever execution comes from to a link-time address, in code to which only one path leads, have stored so many lower bits of the
+// number that a register holds there, and not to the frame.
+func (h *Registers) StoredBefore(register, at uint64, bits uint8, such func(insn int32) bool) bool {
+	n, ok := h.graph.At(at)
+	if !ok {
+		return false
+	}
+	straight := []int32{h.graph.Block(int32(n))}
+	for len(straight) < mostStraight {
+		before, ok := h.graph.OnlyBefore(h.graph.Blocks[straight[0]].First)
+		if !ok || slices.Contains(straight, h.graph.Block(before)) {
+			break
+		}
+		straight = slices.Insert(straight, 0, h.graph.Block(before))
+	}
+	s := h.arch.State()
+	var stored []symbolic.Value
+	for _, b := range straight {
+		for i := h.graph.Blocks[b].First; i < h.graph.Blocks[b].Last && i != int32(n); i++ {
+			stores := s.Stores()
+			s.Step(h.graph.Bytes(i), h.graph.Insns[i].Addr)
+			if v, written, ok := s.Written(); s.Stores() != stores && ok && written >= bits && such(i) {
+				stored = append(stored, s.Low(v, bits))
+			}
+		}
+	}
+	v, ok := s.Register(register)
+	return ok && slices.Contains(stored, s.Low(v, bits))
 }

@@ -105,12 +105,18 @@ type Evidence interface {
 	Placed() (bool, error)
 	// Assigned returns what the bodies of the function show.
 	Assigned() (Assignment, error)
+	// Several reports whether the function has several bodies, of which Assigned says what they show.
+	Several() (bool, error)
 	// Kept reports whether the function out of line has what it was called with to its end, and none of its bodies assigns it inside a part.
 	Kept() (bool, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)
 	// Spent reports whether the body needs, in straight code from the probe on, all bits of what the register holds, and has no other parameter there.
 	Spent() (bool, error)
+	// Outside reports whether instructions that are not the body's have computed what the register holds, by their places; with only, and none but the body's use it.
+	Outside(only bool) (bool, error)
+	// KeptOutside reports whether an instruction that is not the body's has stored all bits of what the register holds, on the one path to the probe.
+	KeptOutside() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.

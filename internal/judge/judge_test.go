@@ -15,6 +15,7 @@ type known struct {
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
 	chosen, returned, narrower, spent                       bool
+	outside, only, several, keptOutside                     bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -31,6 +32,9 @@ func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
+func (k known) Outside(only bool) (bool, error)     { return k.outside && (k.only || !only), k.err }
+func (k known) KeptOutside() (bool, error)          { return k.keptOutside, k.err }
+func (k known) Several() (bool, error)              { return k.several, k.err }
 func (k known) Spent() (bool, error)                { return k.spent, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
@@ -134,6 +138,15 @@ func TestRows(t *testing.T) {
 		{"made", true, llvm, known{made: true}},
 		{"made", true, llvm, known{made: true, passedOn: true}},
 		{"held by the caller", false, llvm, known{made: true, passedOn: true, passedBefore: true}},
+		{"made", true, llvm, known{made: true, outside: true, passedOn: true}},
+		{"made", true, llvm, known{made: true, passedOn: true, several: true}},
+		{"made", true, llvm, known{made: true, outside: true, passedOn: true, several: true, assigned: judge.Between}},
+		{"held by the caller", false, llvm, known{made: true, outside: true, passedOn: true, several: true}},
+		{"made", true, llvm, known{made: true, outside: true, keptOutside: true}},
+		{"", false, llvm, known{made: true, outside: true, keptOutside: true, several: true}},
+		{"made", true, llvm, known{made: true, outside: true, spent: true}},
+		{"made", true, llvm, known{made: true, outside: true, only: true}},
+		{"", false, llvm, known{made: true, outside: true, spent: true, only: true}},
 		{"unplaced", true, llvm, known{unplaced: true, passedOn: true}},
 		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{unplaced: true}},
 		{"assigned", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{assigned: judge.Inside}},

@@ -278,8 +278,33 @@ var Rows = []Row{
 			if is, err := e.Made(); !is || err != nil {
 				return false, err
 			}
-			before, err := e.PassedBefore()
-			return !before, err
+			if before, err := e.PassedBefore(); before || err != nil {
+				return false, err
+			}
+			// What the caller's own instructions compute is no statement of the body, unless both compute the same. That is refuted where a function has several bodies
+			// and none shows an assignment, or where none but the body uses the number, all bits of it.
+			if outside, err := e.Outside(false); !outside || err != nil {
+				return true, err
+			}
+			if a, err := e.Assigned(); a != Never || err != nil {
+				return true, err
+			}
+			its, err := e.PassedOn()
+			if !its && err == nil {
+				its, err = e.KeptOutside()
+			}
+			if err != nil {
+				return true, err
+			}
+			if its {
+				several, err := e.Several()
+				return !several, err
+			}
+			if spent, err := e.Spent(); !spent || err != nil {
+				return true, err
+			}
+			only, err := e.Outside(true)
+			return !only, err
 		},
 	},
 	{

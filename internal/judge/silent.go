@@ -31,6 +31,9 @@ func (Silent) Placed() (bool, error) { return true, nil }
 // Assigned is Never.
 func (Silent) Assigned() (Assignment, error) { return Never, nil }
 
+// Several is false.
+func (Silent) Several() (bool, error) { return false, nil }
+
 // Kept is false.
 func (Silent) Kept() (bool, error) { return false, nil }
 
@@ -39,6 +42,12 @@ func (Silent) Made() (bool, error) { return false, nil }
 
 // Spent is false.
 func (Silent) Spent() (bool, error) { return false, nil }
+
+// Outside is false.
+func (Silent) Outside(bool) (bool, error) { return false, nil }
+
+// KeptOutside is false.
+func (Silent) KeptOutside() (bool, error) { return false, nil }
 
 // Stepped is false.
 func (Silent) Stepped() (bool, error) { return false, nil }
