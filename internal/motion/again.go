@@ -29,7 +29,7 @@ func (c *Rules) comparesKept(i, first int32, in []flow.Way) bool {
 		r, w, ok := c.Arch.Accesses(code)
 		if _, accesses := c.Arch.Touching(code); accesses {
 			m, stores, fixed := c.Arch.Operand(code)
-			if !fixed || stores || m.Base != uint64(c.Unit.Image.Arch().SP) || !read.add(m) {
+			if !fixed || m.Base != uint64(c.Unit.Image.Arch().SP) || !stores && !read.add(m) {
 				return false
 			}
 			r &^= 1 << m.Base
@@ -81,12 +81,16 @@ func (c *Rules) before(n int32, k *kept) bool {
 		}
 		return k.registers&^preserved == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
 	}
-	reads, w, ok := c.Arch.Accesses(code)
+	w, ok := c.Arch.Writes(code)
+	if !ok {
+		return false
+	}
+	reads, _, read := c.Arch.Accesses(code)
 	sp := c.Unit.Image.Arch().SP
 	m, stores, fixed := c.Arch.Operand(code)
 	inFrame := fixed && m.Base == uint64(sp)
-	if changed := w.Registers & k.registers; !ok || changed != 0 {
-		if !ok || !inFrame || stores || w.Memory || w.Registers != changed || !changed.One() || reads != 1<<sp {
+	if changed := w.Registers & k.registers; changed != 0 {
+		if !read || !inFrame || stores || w.Memory || w.Registers != changed || !changed.One() || reads != 1<<sp {
 			return false
 		}
 		k.registers &^= changed
@@ -99,7 +103,7 @@ func (c *Rules) before(n int32, k *kept) bool {
 		s := &k.slots[i]
 		switch from := reads &^ (1 << sp); {
 		case s.Size == 0 || m.Off >= s.Off+s.Size || s.Off >= m.Off+m.Size:
-		case *s != m || !stores || !from.One():
+		case *s != m || !read || !stores || !from.One():
 			return false
 		default:
 			*s = insn.Slot{}

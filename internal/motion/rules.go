@@ -71,6 +71,13 @@
 //	                                                                    for it at that place; one that compares itself
 //	comparesAgain        compared again what the caller needs (LLVM)    the registers of the first comparison, as then,  mark dropped
 //	                                                                    and nothing acts; another turn's comparison
+//	comparesKept         compared again where the result is used        what it reads is unchanged since another way, on     mark dropped
+//	                     (LLVM)                                         each path; a run in an unrolled loop of what is
+//	                                                                    the same in all turns
+//	constantsFor         made a constant before all that need it        only constants, the body needs one further on,       mark dropped
+//	                     (LLVM)                                         and not on all paths; a run that needs no more
+//	loadsAhead           loaded ahead of a loop (LLVM)                  only loads, the body acts, and goes on at an         mark dropped
+//	                                                                    earlier line on each path; a loop of its own
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
 //	CopiesAlone          copied variables where paths meet, all copies   a block of copies alone, at one place that       not looked at
