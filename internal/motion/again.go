@@ -194,7 +194,8 @@ func (c *Rules) constantsFor(i, first int32) bool {
 
 // goesOnAlways reports whether on all paths from a block the first instruction that is of a body goes on with it.
 func (c *Rules) goesOnAlways(block int32, of func(n int32) (is, on bool)) bool {
-	return !slices.ContainsFunc(c.Graph.Blocks[block].Succs, func(to int32) bool {
+	succs := c.Graph.Blocks[block].Succs
+	return len(succs) > 0 && !slices.ContainsFunc(succs, func(to int32) bool {
 		return !c.Graph.AllPaths(to, func(block int32) (settled, ok bool) {
 			for at := c.Graph.Blocks[block].First; at < c.Graph.Blocks[block].Last; at++ {
 				if is, on := of(at); is {
