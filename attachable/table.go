@@ -27,6 +27,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // span is a range of link-time addresses, [lo, hi).
@@ -133,15 +134,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	slices.Sort(t.mcount)
 	slices.Sort(t.jumps)
 	slices.Sort(t.statics)
-	slices.SortFunc(t.blacklist, func(a, b span) int {
-		switch {
-		case a.lo < b.lo:
-			return -1
-		case a.lo > b.lo:
-			return 1
-		}
-		return 0
-	})
+	t.blacklist = radix.Sort(t.blacklist, func(s *span) uint64 { return s.lo })
 	if read := methodsOf[img.Arch().Name].read; read != nil {
 		err = read(t, marks)
 	}

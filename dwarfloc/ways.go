@@ -1,9 +1,7 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
@@ -122,7 +121,8 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 		of[f.u].tops = append(of[f.u].tops, f.top)
 		of[f.u].left.Add(1)
 	}
-	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
+	functions = radix.Sort(functions, func(f *function) uint64 { return uint64(f.top) })
+	functions = radix.Sort(functions, func(f *function) uint64 { return f.u.Off })
 	return img.r.Index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

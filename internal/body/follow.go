@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/noreturn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Code follows the function that a record is, or is inlined into.
@@ -144,8 +145,7 @@ func (c *Code) readBodies(inlined bool) error {
 
 // apart returns ranges by address, each address in one of them.
 func apart(ranges []dw.Range) []dw.Range {
-	ranges = slices.Clone(ranges)
-	slices.SortFunc(ranges, func(a, b dw.Range) int { return cmp.Compare(a.Lo, b.Lo) })
+	ranges = radix.Sort(slices.Clone(ranges), func(r *dw.Range) uint64 { return r.Lo })
 	out := ranges[:0]
 	end := uint64(0)
 	for _, r := range ranges {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/producer"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // readRows reads the rows of the line table for the function's code, and finds the body that
@@ -32,13 +33,7 @@ func (c *Code) readRows() error {
 			note(b.Start, int32(i))
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int {
-		if a.addr != b.addr { // cmp.Or would compare both
-			return cmp.Compare(a.addr, b.addr)
-		}
-		return cmp.Compare(a.body, b.body)
-	})
-	edges = slices.Compact(edges)
+	edges = slices.Compact(radix.Sort(edges, func(e *edge) uint64 { return e.addr })) // bodies are in order
 	c.edges = edges
 	var here []int32 // the bodies of the edges at an address
 	hereAt, next := ^uint64(0), 0

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // A package (.dwp) has the sections of many .dwo files, one after the other. Its indices say, for each unit, where
@@ -237,6 +238,5 @@ func readPackIndex(d []byte, bigEndian bool, size func(section string) int, erro
 			*to = s
 		}
 	}
-	slices.SortFunc(rows, func(a, b packRow) int { return cmp.Compare(a.units.off, b.units.off) })
-	return rows, nil
+	return radix.Sort(rows, func(r *packRow) uint64 { return uint64(r.units.off) }), nil
 }

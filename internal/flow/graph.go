@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/jumptable"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Function is what Follow needs to know about a function.
@@ -426,13 +427,8 @@ func (w *follower) blocks() {
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
 	w.out = append(w.out, w.led...)
-	slices.SortFunc(w.out, func(a, b edge) int {
-		if a.from != b.from { // cmp.Or would compare both
-			return cmp.Compare(a.from, b.from)
-		}
-		return cmp.Compare(a.to, b.to)
-	})
-	w.out = slices.Compact(w.out)
+	w.out = radix.Sort(w.out, func(e *edge) uint64 { return e.to })
+	w.out = slices.Compact(radix.Sort(w.out, func(e *edge) uint64 { return e.from }))
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
 	g.of = slices.Grow(g.of[:0], len(g.Insns))[:len(g.Insns)]
 	for i := 0; i < len(g.Insns); {

@@ -1,9 +1,10 @@
 package flow
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Way is an instruction at which a run of a body begins, or that follows its end.
@@ -639,9 +640,8 @@ func (s *Solver) idle(from, to int32) bool {
 
 // merge sorts ways and leaves one of several at an instruction.
 func merge(ways []Way) []Way {
-	slices.SortFunc(ways, func(a, b Way) int {
-		return cmp.Or(cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Insn, b.Insn), cmp.Compare(a.View, b.View))
-	})
+	ways = radix.Sort(ways, func(w *Way) uint64 { return uint64(w.Insn)<<32 | uint64(w.View) })
+	ways = radix.Sort(ways, func(w *Way) uint64 { return uint64(w.Probe) })
 	out := ways[:0]
 	for _, w := range ways {
 		if n := len(out); n > 0 && out[n-1].Probe == w.Probe {

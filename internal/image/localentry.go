@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // localEntries are the second entries of functions (64-Bit ELF V2 ABI Specification for Power 1.5, section 3.4.1):
@@ -49,11 +51,6 @@ func (f *File) readLocalEntries() (out []localEntry) {
 			}
 		})
 	}
-	slices.SortFunc(out, func(a, b localEntry) int {
-		if a.first < b.first {
-			return -1
-		}
-		return 1
-	})
+	out = radix.Sort(out, func(e *localEntry) uint64 { return e.first })
 	return slices.CompactFunc(out, func(a, b localEntry) bool { return a.first == b.first })
 }

@@ -2,7 +2,6 @@
 package preempt
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -65,8 +65,7 @@ func read(img *image.File) (out []exported) {
 			out = append(out, exported{addr, size, entry})
 		}
 	}
-	slices.SortFunc(out, func(a, b exported) int { return cmp.Compare(a.addr, b.addr) })
-	return out
+	return radix.Sort(out, func(e *exported) uint64 { return e.addr })
 }
 
 // Relocate makes a location refer to exported variables as the image's code does.

@@ -11,7 +11,7 @@ import (
 func TestSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, mask := range []uint64{0, 3, 0xff00, 0xffff, 1<<40 | 0xf0, ^uint64(0)} {
-		for _, n := range []int{0, 1, 2, 1000} {
+		for _, n := range []int{0, 1, 2, 24, 25, 1000} {
 			type item struct {
 				key uint64
 				i   int
