@@ -162,7 +162,7 @@ func (c *Rules) lendsFrame() bool {
 func (c *Rules) constantsFor(i, first int32) bool {
 	end := c.Graph.Blocks[c.Graph.Block(first)].Last
 	own := func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) }
-	if c.Unit.GNU() || c.Unit.IsGo() || own(end-1) {
+	if c.Unit.IsGo() || own(end-1) {
 		return false
 	}
 	var made insn.Registers
@@ -179,6 +179,11 @@ func (c *Rules) constantsFor(i, first int32) bool {
 			break // it is for the branch, which is another's
 		}
 		made |= w.Registers
+	}
+	for n := at; n < end; n++ {
+		if own(n) {
+			return false // it goes on in any case
+		}
 	}
 	rest := func(n int32) bool { return (n < first || n >= at) && own(n) && c.Graph.Insns[n].Kind != flow.Nop }
 	uses := func(n int32) bool {
