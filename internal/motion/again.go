@@ -75,11 +75,7 @@ func (c *Rules) before(n int32, k *kept) bool {
 		return true
 	}
 	if in, ok := c.Arch.Next(code); ok && in.Call {
-		preserved := insn.Registers(0)
-		for _, r := range c.Unit.Image.Arch().Preserved {
-			preserved |= 1 << r
-		}
-		return k.registers&^preserved == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
+		return k.registers&^c.preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
 	}
 	reads, w, ok := c.Arch.Accesses(code)
 	sp := c.Unit.Image.Arch().SP
@@ -107,6 +103,14 @@ func (c *Rules) before(n int32, k *kept) bool {
 		}
 	}
 	return true
+}
+
+// preserved returns the registers that calls preserve.
+func (c *Rules) preserved() (out insn.Registers) {
+	for _, r := range c.Unit.Image.Arch().Preserved {
+		out |= 1 << r
+	}
+	return out
 }
 
 // unwritten reports whether execution comes to an instruction only behind one of other ways in, since which something that is read there was not changed, but moved between registers and the frame.
