@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// LLVM keeps the position of what it makes again, makes once for several, or makes sooner: a comparison where its result is used, a constant before all that
+// Compilers keep the position of what they make again, make once for several, or make sooner: a comparison where its result is used, a constant before all that
 // need it, a load in front of a loop. A run of a body that only computes looks the same, so that what an instruction reads and who needs it has to tell.
 
 // comparesKept reports whether a piece of a body that begins at an instruction does nothing but compare, and what else cannot be seen, and reads only what has not been written since the
@@ -161,8 +161,8 @@ func (c *Rules) lendsFrame() bool {
 	return false
 }
 
-// constantsFor reports whether a piece of a body that begins at an instruction only makes constants, and the body needs one of them elsewhere: LLVM makes a constant that several parts need in a
-// block before all of these, with the position of one. A run that begins with a constant goes on.
+// constantsFor reports whether a piece of a body that begins at an instruction only makes constants, and the body needs one of them elsewhere: LLVM, and GCC too, makes a constant that several parts
+// need in a block before all of these, with the position of one. A run that begins with a constant goes on.
 func (c *Rules) constantsFor(i, first int32) bool {
 	end := c.Graph.Blocks[c.Graph.Block(first)].Last
 	own := func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) }
