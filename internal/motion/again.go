@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// LLVM keeps the position of what it makes again, makes once for several, or makes sooner: a comparison where its result is used, a constant before all that
+// Compilers keep the position of what they make again, make once for several, or make sooner: a comparison where its result is used, a constant before all that
 // need it, a load in front of a loop. A run of a body that only computes looks the same, so that what an instruction reads and who needs it has to tell.
 
 // comparesKept reports whether a piece of a body that begins at an instruction does nothing but compare, and what else cannot be seen, and reads only what has not been written since the
@@ -75,11 +75,7 @@ func (c *Rules) before(n int32, k *kept) bool {
 		return true
 	}
 	if in, ok := c.Arch.Next(code); ok && in.Call {
-		preserved := insn.Registers(0)
-		for _, r := range c.Unit.Image.Arch().Preserved {
-			preserved |= 1 << r
-		}
-		return k.registers&^preserved == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
+		return k.registers&^c.preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
 	}
 	w, ok := c.Arch.Writes(code)
 	if !ok {
@@ -111,6 +107,14 @@ func (c *Rules) before(n int32, k *kept) bool {
 		}
 	}
 	return true
+}
+
+// preserved returns the registers that calls preserve.
+func (c *Rules) preserved() (out insn.Registers) {
+	for _, r := range c.Unit.Image.Arch().Preserved {
+		out |= 1 << r
+	}
+	return out
 }
 
 // unwritten reports whether execution comes to an instruction only behind one of other ways in, since which something that is read there was not changed, but moved between registers and the frame.
@@ -161,12 +165,12 @@ func (c *Rules) lendsFrame() bool {
 	return false
 }
 
-// constantsFor reports whether a piece of a body that begins at an instruction only makes constants, and the body needs one of them elsewhere: LLVM makes a constant that several parts need in a
-// block before all of these, with the position of one. A run that begins with a constant goes on.
+// constantsFor reports whether a piece of a body that begins at an instruction only makes constants, and the body needs one of them elsewhere: LLVM, and GCC too, makes a constant that several parts
+// need in a block before all of these, with the position of one. A run that begins with a constant goes on.
 func (c *Rules) constantsFor(i, first int32) bool {
 	end := c.Graph.Blocks[c.Graph.Block(first)].Last
 	own := func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) }
-	if c.Unit.GNU() || c.Unit.IsGo() || own(end-1) {
+	if c.Unit.IsGo() || own(end-1) {
 		return false
 	}
 	var made insn.Registers
@@ -183,6 +187,11 @@ func (c *Rules) constantsFor(i, first int32) bool {
 			break // it is for the branch, which is another's
 		}
 		made |= w.Registers
+	}
+	for n := at; n < end; n++ {
+		if own(n) {
+			return false // it goes on in any case
+		}
 	}
 	rest := func(n int32) bool { return (n < first || n >= at) && own(n) && c.Graph.Insns[n].Kind != flow.Nop }
 	uses := func(n int32) bool {

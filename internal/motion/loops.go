@@ -42,7 +42,7 @@ func (c *Rules) invariant(i, first int32, in []flow.Way) bool {
 	}
 	copied := c.HasSuch(i, func(k int32) bool {
 		s, ok := plain(k)
-		return ok && moved[s] && (k < first || k >= at)
+		return ok && moved[s] && g.Block(k) != n // nor in the loop
 	})
 	return !copied && g.RepeatsAny(in, n)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Without markers of statements, GCC's code does not say which of the places of a body are those with which it begins. Where it has merged the end of a body with that of another one
@@ -70,6 +71,92 @@ func (c *Rules) Unfinished(i int32, w *flow.Way, ways []flow.Way) bool {
 		}
 	}
 	return again && rest
+}
+
+// Shared reports whether a way into a body of GCC's code without markers may be where GCC has computed, ahead of tests of the caller's, what the body and others need (-fcode-hoisting): nothing there
+// can be seen, behind one side of the tests the body goes on with what has been computed, and on a path that does not come to the body something else needs it. A run that begins there, whose rest
+// was moved to the one side that needs all of it, looks the same.
+func (c *Rules) Shared(i, first int32) bool {
+	g := c.Graph
+	n := g.Block(first)
+	if _, ok := c.beforeTest(i, n); !ok || !c.Unit.GNU() {
+		return false
+	}
+	var made kept
+	tests := false // what the branch needs is the body's
+	for at := first; at < g.Blocks[n].Last; at++ {
+		own := c.Bodies[i].Has(c.Owner[at])
+		if _, w, _ := c.Arch.Accesses(g.Bytes(at)); w == (insn.Writes{}) && g.Insns[at].Kind == flow.Plain {
+			tests = own
+		}
+		c.needs(at, &made, own)
+	}
+	if tests {
+		return false
+	}
+	own := func(block int32) bool { own, _ := c.ownIn(i, block); return own }
+	goesOn, others := false, false
+	type place struct {
+		block int32
+		made  kept
+	}
+	seen := map[int32]bool{n: true}
+	for work := []place{{n, made}}; len(work) > 0 && len(seen) < maxFollowed && !(goesOn && others); {
+		p := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, to := range g.Blocks[p.block].Succs {
+			if seen[to] {
+				continue
+			}
+			seen[to] = true
+			made, here, back := p.made, false, own(to)
+			for at := g.Blocks[to].First; at < g.Blocks[to].Last; at++ {
+				needs := c.needs(at, &made, false)
+				if c.Bodies[i].Has(c.Owner[at]) {
+					goesOn = goesOn || needs
+					break
+				}
+				here = here || needs
+			}
+			if !back && here && !others {
+				g.Ahead(to, func(block int32) bool {
+					back = back || block != n && own(block)
+					return back || block == n
+				})
+				others = !back
+			}
+			if !own(to) && made != (kept{}) {
+				work = append(work, place{to, made})
+			}
+		}
+	}
+	return goesOn && others
+}
+
+// needs reports whether an instruction needs what is kept, which is left in its place or written over, or, if it makes that, what it writes is kept too.
+func (c *Rules) needs(at int32, k *kept, makes bool) bool {
+	code := c.Graph.Bytes(at)
+	reads, w, _ := c.Arch.Accesses(code)
+	m, stores, fixed := c.Arch.Operand(code)
+	slot := fixed && m.Base == uint64(c.Unit.Image.Arch().SP)
+	needs := reads&k.registers != 0 || slot && !stores && slices.Contains(k.slots[:], m)
+	if in, ok := c.Arch.Next(code); ok && in.Call {
+		w.Registers = ^c.preserved()
+	}
+	switch k.registers &^= w.Registers; {
+	case makes:
+		k.registers |= w.Registers
+		if slot && stores {
+			k.add(m)
+		}
+	case slot && stores:
+		for i := range k.slots {
+			if k.slots[i] == m {
+				k.slots[i] = insn.Slot{}
+			}
+		}
+	}
+	return needs
 }
 
 // InMidst reports whether the lowest instruction of a body, which is in several pieces, is in the midst of it: GCC says without markers only where that is. A run does not begin there if the

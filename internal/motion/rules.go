@@ -52,6 +52,8 @@
 //	feeds                or the ends of paths                           begins in any case, needs it; a run of its own
 //	forTwin              made a constant again, for another instance    the statement acts elsewhere; a run that only    mark dropped
 //	                                                                    makes the constant
+//	constantsFor         makes a constant once for several parts        only constants, which the body needs elsewhere, and   mark dropped
+//	                                                                    not on each path; a run that is only its constant
 //	remainder            tests for left turns of the caller's loop      a test at a place without a copy, before a       perhaps
 //	                                                                    run; the body's own first test
 //	anticipated          computed a part ahead of the caller's test     nothing acts, and the rest behind both sides     perhaps
@@ -59,7 +61,7 @@
 //	BehindTest           loads behind the body's test                   the only way there is a test of the body's;      perhaps
 //	                                                                    a run of another turn
 //	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
-//	invariant            moved code out of the caller's loop            nothing acts, no copy, and a way is in the       mark dropped
+//	invariant            moved code out of the caller's loop            nothing acts, no copy elsewhere, a way is in the mark dropped
 //	                                                                    loop; a first turn that was peeled off
 //	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
 //	                                                                    a run of that test alone
@@ -110,6 +112,9 @@
 //	                                                                    paths meet, needs it; a run of another's result
 //	Unfinished           shares a load with a loop of others            GCC, nothing acts in the loop, the rest is       again
 //	                                                                    behind it; runs whose test is known
+//	Shared               computes ahead of tests what the body and      GCC, nothing acts, the body goes on with that      again
+//	                     others need (-fcode-hoisting)                  behind one side, and others need it behind
+//	                                                                    another; a run whose rest one side alone needs
 //	TurnsOn              shares a load of the body's loop with the      GCC, the body's branch closes the loop, nothing  perhaps
 //	                     caller                                         of others acts; a caller's loop without a test
 //	Unframes             puts a body's rest behind the frame's end      GCC, the stack pointer changes, and nothing of   not looked at

@@ -115,7 +115,7 @@ func (c *Code) ways(rec int32) (Ways, error) {
 		runs = c.solve(int32(i), kin)
 		for k := range runs.In {
 			// Where the function has markers and the body has none, several ways are guesses.
-			if w := &runs.In[k]; c.RestMerged(int32(i), w.Insn) || c.Guessed(int32(i), w) || c.Early(int32(i), w.Insn) || !marked && (c.InRest(int32(i), w, runs.In) || c.InTurns(int32(i), w, runs.In) || c.Apart(int32(i), w, runs.In) || c.Unfinished(int32(i), w, runs.In)) || len(runs.In) > 1 && (marked || c.OnlyComputes(int32(i), w.Insn)) {
+			if w := &runs.In[k]; c.RestMerged(int32(i), w.Insn) || c.Guessed(int32(i), w) || c.Early(int32(i), w.Insn) || !marked && (c.InRest(int32(i), w, runs.In) || c.InTurns(int32(i), w, runs.In) || c.Apart(int32(i), w, runs.In) || c.Unfinished(int32(i), w, runs.In) || c.Shared(int32(i), w.Insn)) || len(runs.In) > 1 && (marked || c.OnlyComputes(int32(i), w.Insn)) {
 				w.Again, w.Before = true, nil
 			}
 		}
