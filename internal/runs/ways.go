@@ -114,8 +114,7 @@ func (c *Code) ways(rec int32) (Ways, error) {
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
 		for k := range runs.In {
-			// Where the function has markers and the body has none, several ways are guesses.
-			if w := &runs.In[k]; c.RestMerged(int32(i), w.Insn) || c.Guessed(int32(i), w) || c.Early(int32(i), w.Insn) || !marked && (c.InRest(int32(i), w, runs.In) || c.InTurns(int32(i), w, runs.In) || c.Apart(int32(i), w, runs.In) || c.Unfinished(int32(i), w, runs.In) || c.Shared(int32(i), w.Insn)) || len(runs.In) > 1 && (marked || c.OnlyComputes(int32(i), w.Insn)) {
+			if w := &runs.In[k]; c.guess(int32(i), w, runs.In, marked) {
 				w.Again, w.Before = true, nil
 			}
 		}
@@ -145,6 +144,17 @@ func (c *Code) ways(rec int32) (Ways, error) {
 		out.Out = append(out.Out, c.place(w))
 	}
 	return out, nil
+}
+
+// guess reports whether it is not known that a run begins at a way in, of all that were found by positions.
+func (c *Code) guess(i int32, w *flow.Way, in []flow.Way, marked bool) bool {
+	switch {
+	case c.RestMerged(i, w.Insn), c.Guessed(i, w), c.Early(i, w.Insn):
+		return true
+	case marked: // the function has markers and the body has none
+		return len(in) > 1
+	}
+	return c.InRest(i, w, in) || c.InTurns(i, w, in) || c.Apart(i, w, in) || c.Unfinished(i, w, in) || c.Shared(i, w.Insn) || len(in) > 1 && c.OnlyComputes(i, w.Insn)
 }
 
 func (c *Code) place(w flow.Way) Way {
