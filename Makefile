@@ -164,7 +164,7 @@ twin: deps sources ## Trace real programs beside their unoptimized builds, run b
 
 .PHONY: sources
 sources: ## Fetch the sources of the programs that tests build (100 MB, once: nearly all is GCC's, for its tests of debug information)
-	@(for package in lua5.4 ninja-build zlib bzip2 lz4 qrencode "gcc-12 guality"; do scripts/fetch-source.sh $$package >/dev/null || exit 1; done) || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
+	@(for package in lua5.4 ninja-build zlib bzip2 lz4 lzip qrencode "gcc-12 guality"; do scripts/fetch-source.sh $$package >/dev/null || exit 1; done) || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers

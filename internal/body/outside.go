@@ -71,7 +71,7 @@ func (c *Code) onlyUsed(i int, register uint64, from int32, moves int) bool {
 		case in.Call:
 			return !kept, kept || own
 		case kind == flow.Leave || kind == flow.Quit:
-			return kind == flow.Leave, !result && !(argument && (in.Branches || in.Lost)) // a jump to another function may pass it
+			return kind == flow.Leave, !result && (!argument || !in.Branches && !in.Lost) // a jump to another function may pass it
 		case kind != flow.Plain:
 			return false, true
 		case !accessed:

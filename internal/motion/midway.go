@@ -101,7 +101,7 @@ func (c *Rules) Shared(i, first int32) bool {
 		made  kept
 	}
 	seen := map[int32]bool{n: true}
-	for work := []place{{n, made}}; len(work) > 0 && len(seen) < maxFollowed && !(goesOn && others); {
+	for work := []place{{n, made}}; len(work) > 0 && len(seen) < maxFollowed && (!goesOn || !others); {
 		p := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, to := range g.Blocks[p.block].Succs {

@@ -60,6 +60,11 @@ func Programs() []Program {
 			runs:   [][]string{{"-q", "-1", "text", "fast"}, {"-q", "-9", "text", "small"}, {"-q", "-d", "small", "again"}},
 		},
 		{
+			Name: "lzip", Package: "lzip", sources: []string{"*.cc"}, options: []string{`-DPROGVERSION="1"`, "-lstdc++"},
+			inputs: map[string]string{"text": "testdata/run.lua"},
+			runs:   [][]string{{"-k", "text"}, {"-0", "-k", "-f", "text"}, {"-l", "text.lz"}, {"-t", "text.lz"}},
+		},
+		{
 			Name: "qrencode", Package: "qrencode",
 			sources: []string{"bitstream.c", "mask.c", "mmask.c", "mqrspec.c", "qr*.c", "rsecc.c", "split.c"},
 			options: []string{
