@@ -21,7 +21,7 @@ func (c *Code) ComputedOutside(i int, register, at uint64, only bool) bool {
 }
 
 func (c *Code) computedOutside(i int, register uint64, from int32, only bool, moves int) bool {
-	kept := c.preserved().Has(register)
+	kept := c.Preserved().Has(register)
 	return c.Graph.WrittenBy(c.Arch, from, uint16(register), kept, func(at int32) bool {
 		s, addr := c.Arch.State(), c.Graph.Insns[at].Addr
 		s.Step(c.Graph.Bytes(at), addr)
@@ -57,7 +57,7 @@ func (c *Code) placed(at int32, register uint64) bool {
 // onlyUsed reports whether no instruction uses the number that a register has at one, on any path from there, but those of a body, and such as only move it to where that is so.
 func (c *Code) onlyUsed(i int, register uint64, from int32, moves int) bool {
 	g, arch := c.Graph, c.Unit.Image.Arch()
-	kept := c.preserved().Has(register)
+	kept := c.Preserved().Has(register)
 	result, argument := slices.Contains(arch.Results, uint16(register)), slices.Contains(arch.Args, uint16(register))
 	begin := from
 	uses := func(at int32) (settled, ok bool) {

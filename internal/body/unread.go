@@ -97,7 +97,7 @@ func (c *Code) sometimes(site int32, off, size int64) insn.Registers {
 		}
 		switch {
 		case next.Call:
-			set(^c.preserved(), false, false)
+			set(^c.Preserved(), false, false)
 		case stores[at]:
 			now.equal = 0
 			if _, only, _ := c.Arch.Operand(code); whole[at] && only {
@@ -145,8 +145,8 @@ func (c *Code) alike(register insn.Registers, at int32) insn.Registers {
 	return c.Held().Alike(uint64(bits.TrailingZeros64(uint64(register))), c.Graph.Insns[at].Addr)
 }
 
-// preserved returns the registers that calls preserve.
-func (c *Code) preserved() (kept insn.Registers) {
+// Preserved returns the registers that calls preserve.
+func (c *Code) Preserved() (kept insn.Registers) {
 	for _, r := range c.Unit.Image.Arch().Preserved {
 		kept |= 1 << r
 	}

@@ -75,7 +75,7 @@ func (c *Rules) before(n int32, k *kept) bool {
 		return true
 	}
 	if in, ok := c.Arch.Next(code); ok && in.Call {
-		return k.registers&^c.preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
+		return k.registers&^c.Preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
 	}
 	w, ok := c.Arch.Writes(code)
 	if !ok {
@@ -107,14 +107,6 @@ func (c *Rules) before(n int32, k *kept) bool {
 		}
 	}
 	return true
-}
-
-// preserved returns the registers that calls preserve.
-func (c *Rules) preserved() (out insn.Registers) {
-	for _, r := range c.Unit.Image.Arch().Preserved {
-		out |= 1 << r
-	}
-	return out
 }
 
 // unwritten reports whether execution comes to an instruction only behind one of other ways in, since which something that is read there was not changed, but moved between registers and the frame.

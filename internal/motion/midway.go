@@ -141,7 +141,7 @@ func (c *Rules) needs(at int32, k *kept, makes bool) bool {
 	slot := fixed && m.Base == uint64(c.Unit.Image.Arch().SP)
 	needs := reads&k.registers != 0 || slot && !stores && slices.Contains(k.slots[:], m)
 	if in, ok := c.Arch.Next(code); ok && in.Call {
-		w.Registers = ^c.preserved()
+		w.Registers = ^c.Preserved()
 	}
 	switch k.registers &^= w.Registers; {
 	case makes:
