@@ -203,16 +203,7 @@ int main(void)
 		for _, compiler := range tt.compilers {
 			t.Run(tt.name+" "+compiler, func(t *testing.T) {
 				cc, options, _ := strings.Cut(compiler, " ")
-				p := plantest.New(t, built(t, cc, options, tt.sources), tt.definition, plan.Options{})
-				marked := 0
-				for i := range p.Sites {
-					if p.Sites[i].Way.Again {
-						marked++
-					}
-				}
-				if len(p.Sites) != tt.probes || marked != tt.marked {
-					t.Errorf("%d probes, of which %d may fire again, not %d and %d: %v", len(p.Sites), marked, tt.probes, tt.marked, p.Sites)
-				}
+				hasWays(t, plantest.New(t, built(t, cc, options, tt.sources), tt.definition, plan.Options{}), tt.probes, tt.marked)
 			})
 		}
 	}

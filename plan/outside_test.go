@@ -1,12 +1,6 @@
 package plan_test
 
-import (
-	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/plan"
-)
+import "testing"
 
 // TestOutside: what the caller computes, at a place of its own, is passed if none but the body uses it, all of it, or if it is a variable of the caller's, or it has stored it, and another body of the function shows
 // no assignment either. It may be what the body makes of what is passed if the caller computes that too.
@@ -65,15 +59,7 @@ int main(void)
 			sites      int
 			sure       bool
 		}{{"stored n", 1, true}, {"cut n", 1, false}, {"added n", 1, false}, {"moved n", 1, false}, {"sent n", 1, false}, {"mixed n", 3, true}, {"other n", 1, false}, {"lone n", 1, false}, {"noted n", 2, true}, {"once n", 1, false}} {
-			p := plantest.New(t, img, tt.definition, plan.Options{})
-			if len(p.Sites) != tt.sites {
-				t.Errorf("%s: %s: %d sites", compiler, tt.definition, len(p.Sites))
-			}
-			for i := range p.Sites {
-				if v := p.Sites[i].Args[0].Variable; !v.Located() || (v.Loc.Doubt == reasons.None) != tt.sure {
-					t.Errorf("%s: %s at %v: %v, and the doubt is %v", compiler, tt.definition, &p.Sites[i], v, v.Loc.Doubt)
-				}
-			}
+			isSure(t, compiler, img, tt.definition, tt.sites, tt.sure)
 		}
 	}
 }

@@ -240,3 +240,31 @@ func hitOnce(t *testing.T, build string, p *plan.Plan, callLine func(inlined *pl
 		}
 	}
 }
+
+// hasWays fails if a plan has another number of probes, or of such that may fire without a run.
+func hasWays(t *testing.T, p *plan.Plan, probes, marked int) {
+	t.Helper()
+	got := 0
+	for i := range p.Sites {
+		if p.Sites[i].Way.Again {
+			got++
+		}
+	}
+	if len(p.Sites) != probes || got != marked {
+		t.Errorf("%d probes, of which %d may fire again, not %d and %d: %v", len(p.Sites), got, probes, marked, p.Sites)
+	}
+}
+
+// isSure fails if a definition has another number of sites, or its first argument is not located at one of them, or is sure where it should not be, or the other way round.
+func isSure(t *testing.T, build string, img *dwarfloc.Image, definition string, sites int, sure bool) {
+	t.Helper()
+	p := plantest.New(t, img, definition, plan.Options{})
+	if len(p.Sites) != sites {
+		t.Errorf("%s: %s: %d sites", build, definition, len(p.Sites))
+	}
+	for i := range p.Sites {
+		if v := p.Sites[i].Args[0].Variable; !v.Located() || (v.Loc.Doubt == reasons.None) != sure {
+			t.Errorf("%s: %s at %v: %v, and the doubt is %v", build, definition, &p.Sites[i], v, v.Loc.Doubt)
+		}
+	}
+}

@@ -1,12 +1,6 @@
 package plan_test
 
-import (
-	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/plan"
-)
+import "testing"
 
 // TestSpent: a parameter of a const type that the caller computes has all of its bits where the body compares or stores it, and may lack some where the body uses a few.
 func TestSpent(t *testing.T) {
@@ -45,15 +39,7 @@ int main(void)
 			definition string
 			sure       bool
 		}{{"compared index", true}, {"stored n", true}, {"cut n", false}, {"both n", false}} {
-			p := plantest.New(t, img, tt.definition, plan.Options{})
-			if len(p.Sites) != 1 {
-				t.Errorf("%s: %s: %d sites", compiler, tt.definition, len(p.Sites))
-			}
-			for i := range p.Sites {
-				if v := p.Sites[i].Args[0].Variable; !v.Located() || (v.Loc.Doubt == reasons.None) != tt.sure {
-					t.Errorf("%s: %s at %v: %v, and the doubt is %v", compiler, tt.definition, &p.Sites[i], v, v.Loc.Doubt)
-				}
-			}
+			isSure(t, compiler, img, tt.definition, 1, tt.sure)
 		}
 	}
 }

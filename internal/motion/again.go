@@ -2,6 +2,7 @@ package motion
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -68,14 +69,14 @@ func (k *kept) add(s insn.Slot) bool {
 }
 
 // before replaces what an instruction writes by where that was before it: a register that is loaded from the frame, a slot that is stored to. It is false if something else may be written, or changed by a
-// call. Slots have the stack pointer as their base.
-func (c *Rules) before(n int32, k *kept) bool {
+// call. Slots have the stack pointer as their base. lends says whether the function makes addresses of its frame.
+func (c *Rules) before(n int32, k *kept, lends func() bool) bool {
 	code := c.Graph.Bytes(n)
 	if c.Graph.Insns[n].Kind != flow.Plain {
 		return true
 	}
 	if in, ok := c.Arch.Next(code); ok && in.Call {
-		return k.registers&^c.Preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !c.lendsFrame())
+		return k.registers&^c.Preserved() == 0 && (k.slots == [maxKept]insn.Slot{} || !lends())
 	}
 	w, ok := c.Arch.Writes(code)
 	if !ok {
@@ -116,6 +117,7 @@ func (c *Rules) unwritten(first int32, k kept, in []flow.Way) bool {
 		kept
 	}
 	seen := make(map[place]bool)
+	lends := sync.OnceValue(c.lendsFrame)
 	found := false
 paths:
 	for work := []place{{c.Graph.Block(first), first, k}}; len(work) > 0; {
@@ -126,7 +128,7 @@ paths:
 				found = true
 				continue paths
 			}
-			if !c.before(n, &p.kept) {
+			if !c.before(n, &p.kept, lends) {
 				return false
 			}
 		}
@@ -180,10 +182,8 @@ func (c *Rules) constantsFor(i, first int32) bool {
 		}
 		made |= w.Registers
 	}
-	for n := at; n < end; n++ {
-		if own(n) {
-			return false // it goes on in any case
-		}
+	if slices.ContainsFunc(c.Owner[at:end], c.Bodies[i].Has) {
+		return false // it goes on in any case
 	}
 	rest := func(n int32) bool { return (n < first || n >= at) && own(n) && c.Graph.Insns[n].Kind != flow.Nop }
 	uses := func(n int32) bool {

@@ -52,8 +52,8 @@
 //	feeds                or the ends of paths                           begins in any case, needs it; a run of its own
 //	forTwin              made a constant again, for another instance    the statement acts elsewhere; a run that only    mark dropped
 //	                                                                    makes the constant
-//	constantsFor         makes a constant once for several parts        only constants, which the body needs elsewhere,     mark dropped
-//	                                                                    and not on each path; a run that is only a constant
+//	constantsFor         makes a constant once for several parts        only constants, which the body needs elsewhere,  mark dropped
+//	                                                                    and not on each path; a run that is only one
 //	remainder            tests for left turns of the caller's loop      a test at a place without a copy, before a       perhaps
 //	                                                                    run; the body's own first test
 //	anticipated          computed a part ahead of the caller's test     nothing acts, and the rest behind both sides     perhaps
@@ -61,8 +61,8 @@
 //	BehindTest           loads behind the body's test                   the only way there is a test of the body's;      perhaps
 //	                                                                    a run of another turn
 //	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
-//	invariant            moved code out of the caller's loop            nothing acts, no copy elsewhere, and a way is in    mark dropped
-//	                                                                    the loop; a first turn that was peeled off
+//	invariant            moved code out of the caller's loop            nothing acts, no copy elsewhere, and a way is    mark dropped
+//	                                                                    in the loop; a first turn that was peeled off
 //	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
 //	                                                                    a run of that test alone
 //	IsLent               computes once what two calls of a function     a piece of the second, in one block and in the   not looked at
@@ -73,10 +73,10 @@
 //	                                                                    for it at that place; one that compares itself
 //	comparesAgain        compared again what the caller needs (LLVM)    the registers of the first comparison, as then,  mark dropped
 //	                                                                    and nothing acts; another turn's comparison
-//	comparesKept         compared again where the result is used        what it reads is unchanged since another way, on     mark dropped
-//	                     (LLVM)                                         each path; a run in an unrolled loop of what is
-//	                                                                    the same in all turns
-//	loadsAhead           loaded ahead of a loop (LLVM)                  only loads, the body acts, and goes on at an         mark dropped
+//	comparesKept         compared again where the result is used        what it reads is unchanged since another way,    mark dropped
+//	                     (LLVM)                                         on each path; a run in an unrolled loop of what
+//	                                                                    is the same in all turns
+//	loadsAhead           loaded ahead of a loop (LLVM)                  only loads, the body acts, and goes on at an     mark dropped
 //	                                                                    earlier line on each path; a loop of its own
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
@@ -110,7 +110,7 @@
 //	                                                                    paths meet, needs it; a run of another's result
 //	Unfinished           shares a load with a loop of others            GCC, nothing acts in the loop, the rest is       again
 //	                                                                    behind it; runs whose test is known
-//	Shared               computes ahead of tests what the body and      GCC, nothing acts, the body goes on with that     again
+//	Shared               computes ahead of tests what the body and      GCC, nothing acts, the body goes on with that    again
 //	                     others need (-fcode-hoisting)                  behind one side, and others need it behind
 //	                                                                    another; a run whose rest one side alone needs
 //	TurnsOn              shares a load of the body's loop with the      GCC, the body's branch closes the loop, nothing  perhaps

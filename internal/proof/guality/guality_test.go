@@ -20,6 +20,7 @@ int f; /* { dg-final { gdb-test . "f" "3 * 17" { target { ! "s390*-*-*" } } } } 
 int g; // { dg-final { gdb-test .+2 "g" "-1" } }
 /* { dg-final { gdb-test 14 "arg1" "1" } } */
 /* { dg-final { gdb-test b.c:7 "h" "2" } } */
+/* { dg-final { gdb-test 15 "var"  "1" } } */
 /* { dg-final { gdb-test 16 "*x" "(char) 25" } } */
 /* { dg-final { gdb-test @main "y" "2" } } */
 /* { dg-final { gdb-test 9 "type:y" "int" } } */
@@ -27,7 +28,7 @@ int g; // { dg-final { gdb-test .+2 "g" "-1" } }
 `)
 	want := Case{
 		Path: "/x/a.c", Sources: []string{"/x/b.c"}, Flags: []string{"-g", "-fno-ipa-icf"}, Skips: []string{"-O0", "-O1"},
-		Checks: []Check{{"a.c", "f", "3 * 17", 3}, {"a.c", "g", "-1", 6}, {"a.c", "arg1", "1", 14}, {"b.c", "h", "2", 7}},
+		Checks: []Check{{"a.c", "f", "3 * 17", 3}, {"a.c", "g", "-1", 6}, {"a.c", "arg1", "1", 14}, {"b.c", "h", "2", 7}, {"a.c", "var", "1", 15}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -152,3 +152,14 @@ func TestAlign(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOf: symbols of C++ have other names than the functions that sites have.
+func TestNameOf(t *testing.T) {
+	for symbol, want := range map[string]string{
+		"f": "f", "f.part.0": "f", "_ZN9Bit_modelC2Ev": "Bit_model::Bit_model", "_ZN12_GLOBAL__N_18set_modeEi.constprop.0": "(anonymous namespace)::set_mode",
+	} {
+		if got := nameOf(symbol); got != want {
+			t.Errorf("%s: %q, want %q", symbol, got, want)
+		}
+	}
+}
