@@ -83,7 +83,7 @@ func (u *unit) waysOf(rec int32, last **runs.Code, w *runs.Ways) error {
 }
 
 // eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
-// of these, from several goroutines.
+// of these, from several goroutines. The code's memory is used again once f returns.
 func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Code, which []int) error) error {
 	type function struct {
 		u   *unit
@@ -123,6 +123,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 	}
 	functions = radix.Sort(functions, func(f *function) uint64 { return uint64(f.top) })
 	functions = radix.Sort(functions, func(f *function) uint64 { return f.u.Off })
+	codes := sync.Pool{New: func() any { return new(runs.Code) }}
 	return img.r.Index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -137,8 +138,9 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *runs.Co
 		if err != nil {
 			return err
 		}
-		c, err := runs.Follow(&x.u.Body, x.top)
-		if err != nil {
+		c := codes.Get().(*runs.Code)
+		defer codes.Put(c)
+		if err := c.Follow(&x.u.Body, x.top); err != nil {
 			return err
 		}
 		if err := f(c, byFunction[x]); err != nil {
