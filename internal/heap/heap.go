@@ -21,7 +21,7 @@ const (
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
 	// are answered: with Usual they were collected from 2 MB on, several times, which took a third of their time. With 200 a question to a
 	// pack about the 76 sites of get_page was collected just before its end.
-	first = 340
+	first = 400
 	small = least * first / 100
 	// firstOfPack holds for the first collection if a pack answers: what is read of it, and the sites, stay in use until all is answered, so
 	// that early ones find little. kmalloc, 1,990 probes in a kernel, takes 16 MB of the heap without any; with 300 it would be collected once, of which 8 of
