@@ -70,20 +70,6 @@ func reassignedImage(t *testing.T) *Image {
 		local("zero", listed(entry{0x10, 0x18, lit(0)})),
 		local("half", whole(half(rcx))),
 		local("third", whole(third(rcx))),
-		inline(turns, []*dwarftest.DIE{
-			param("index", listed(entry{0x10, 0x18, reg(rcx)}, entry{0x20, 0x28, next(rcx)})),
-			param("not_the_callers", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, next(rdx)})),
-			param("changes_inside", listed(entry{0x10, 0x14, reg(rcx)}, entry{0x14, 0x18, next(rcx)})),
-			param("constant", listed(entry{0x10, 0x18, lit(0)}, entry{0x20, 0x28, lit(1)})),
-			param("less_by_one", listed(entry{0x10, 0x18, lit(2)}, entry{0x20, 0x28, lit(3)})),
-			param("computed", whole(half(rcx))),
-			param("computed_here", whole(half(rdx))),
-			param("divided", whole(third(rcx))), // as what LLVM computes from a loop's counter
-			param("flipped", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, flip(rdx)})),
-			param("halved", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, half(rdx)})),
-			param("extended", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, extended(rdx)})),
-			param("same", listed(entry{0x10, 0x14, reg(rdx)}, entry{0x14, 0x18, reg(rbp)})),
-		}, dwarftest.At(dw.AttrRanges, dw.FormSecOffset, 0)),
 		inline(loop, []*dwarftest.DIE{
 			param("n", listed(entry{0x40, 0x48, reg(rax)})),
 			param("slot", listed(entry{0x40, 0x48, dwarftest.Cat(xBreg0+rsp, 8)})),
@@ -98,6 +84,22 @@ func reassignedImage(t *testing.T) *Image {
 			{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, second), dwarftest.At(dw.AttrConstValue, dw.FormData1, 7)}},
 		}, dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x68)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)),
 	}}
+	for _, p := range []*dwarftest.DIE{ // an instance for each: of two in one place it would not be known which is passed there
+		param("index", listed(entry{0x10, 0x18, reg(rcx)}, entry{0x20, 0x28, next(rcx)})),
+		param("not_the_callers", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, next(rdx)})),
+		param("changes_inside", listed(entry{0x10, 0x14, reg(rcx)}, entry{0x14, 0x18, next(rcx)})),
+		param("constant", listed(entry{0x10, 0x18, lit(0)}, entry{0x20, 0x28, lit(1)})),
+		param("less_by_one", listed(entry{0x10, 0x18, lit(2)}, entry{0x20, 0x28, lit(3)})),
+		param("computed", whole(half(rcx))),
+		param("computed_here", whole(half(rdx))),
+		param("divided", whole(third(rcx))), // as what LLVM computes from a loop's counter
+		param("flipped", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, flip(rdx)})),
+		param("halved", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, half(rdx)})),
+		param("extended", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, extended(rdx)})),
+		param("same", listed(entry{0x10, 0x14, reg(rdx)}, entry{0x14, 0x18, reg(rbp)})),
+	} {
+		fun.Kids = append(fun.Kids, inline(turns, []*dwarftest.DIE{p}, dwarftest.At(dw.AttrRanges, dw.FormSecOffset, 0)))
+	}
 	ranges := dwarftest.Cat(dw.RleOffsetPair, 0x10, 0x18, dw.RleOffsetPair, 0x20, 0x28, dw.RleEndOfList)
 	code := bytes.Repeat([]byte{0x90}, 0x80)
 	copy(code[0x42:], dwarftest.Cat(0xff, 0xc8, 0x75, 0xfa)) // dec %eax; jne to its beginning, 0x40
@@ -119,12 +121,20 @@ func reassignedImage(t *testing.T) *Image {
 func TestReassigned(t *testing.T) {
 	const reassigned = " ~reassigned\n"
 	img := reassignedImage(t)
-	for _, tt := range []struct{ fun, want string }{
-		{"turns", "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0" + reassigned + "less_by_one: 2" + reassigned +
+	for _, tt := range []struct {
+		fun   string
+		sites int
+		want  string
+	}{
+		{"turns", 12, "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0" + reassigned + "less_by_one: 2" + reassigned +
 			"computed: %rcx >>u 1" + reassigned + "computed_here: %rdx >>u 1" + reassigned + "divided: %rcx / 3 ~contradictory\nflipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
-		{"loop", "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
+		{"loop", 1, "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
-		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
+		got := ""
+		for _, s := range sitesOf(t, img, tt.fun, tt.sites) {
+			got += spillText(t, s)
+		}
+		if got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.fun, got, tt.want)
 		}
 	}

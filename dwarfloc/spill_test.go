@@ -41,6 +41,13 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 	inline := func(of *dwarftest.DIE, pc uint64, kids ...*dwarftest.DIE) *dwarftest.DIE {
 		return &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, of), dwarftest.At(dw.AttrLowpc, dw.FormAddr, dwarftest.TextAddr+pc), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)}, Kids: kids}
 	}
+	// each has an instance for each parameter: of two in one place it would not be known which is passed there.
+	each := func(of *dwarftest.DIE, pc uint64, params ...*dwarftest.DIE) (out []*dwarftest.DIE) {
+		for _, p := range params {
+			out = append(out, inline(of, pc, p))
+		}
+		return out
+	}
 	in, framed, unframed, far, farther := abstract("in"), abstract("framed"), abstract("unframed"), abstract("far"), abstract("farther")
 	fun := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "fun"), dwarftest.At(dw.AttrCallingConv, dw.FormData1, dw.CallNoCall), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData2, 0x100), dwarftest.At(dw.AttrFrameBase, dw.FormExprloc, dwarftest.Cat(xCFA))}, Kids: []*dwarftest.DIE{
 		param("register", u64, whole(dwarftest.Cat(xReg0+rdi))), // the code is optimised
@@ -50,24 +57,26 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 		param("address", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(-24), xStackValue))),
 		param("piece", u64, whole(dwarftest.Cat(xReg0+rsi, xPiece, 4, xFbreg, dwarftest.SLEB(-24), xPiece, 4))),
 		param("other", u64, whole(dwarftest.Cat(xBreg0+rdi, dwarftest.SLEB(-24)))),
-		inline(in, 0x10,
-			param("late", u64, listed(0x10, 0x18, sp(8))),
-			param("later", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 0)),
-			param("view", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 2)),
-			param("read", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref, xLit0+1, xPlus, xStackValue))),
-			param("through", u32, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref))),
-			param("piece", u64, listed(0x10, 0x18, dwarftest.Cat(xReg0+rsi, xPiece, 8, sp(8), xPiece, 8))),
-			param("address", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xStackValue))),
-			param("narrow", u32, listed(0x10, 0x18, sp(8))),
-			param("elsewhere", u64, listed(0x10, 0x18, sp(16))),
-			param("longer", u64, listed(0x10, 0x19, sp(8))),
-			param("whole", u64, whole(sp(8))),
-			param("below", u64, whole(sp(-16)))),
+	}}
+	fun.Kids = append(fun.Kids, each(in, 0x10,
+		param("late", u64, listed(0x10, 0x18, sp(8))),
+		param("later", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 0)),
+		param("view", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 2)),
+		param("read", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref, xLit0+1, xPlus, xStackValue))),
+		param("through", u32, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref))),
+		param("piece", u64, listed(0x10, 0x18, dwarftest.Cat(xReg0+rsi, xPiece, 8, sp(8), xPiece, 8))),
+		param("address", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xStackValue))),
+		param("narrow", u32, listed(0x10, 0x18, sp(8))),
+		param("elsewhere", u64, listed(0x10, 0x18, sp(16))),
+		param("longer", u64, listed(0x10, 0x19, sp(8))),
+		param("whole", u64, whole(sp(8))),
+		param("below", u64, whole(sp(-16))))...)
+	fun.Kids = append(fun.Kids,
 		inline(framed, 0x20, param("late", u64, listed(0x20, 0x24, bp))),
 		inline(unframed, 0x28, param("late", u64, listed(0x28, 0x2c, bp))),
 		inline(far, 0x80, param("late", u64, listed(0x80, 0xc0, sp(8)))),
 		inline(farther, 0x7f, param("late", u64, listed(0x7f, 0xc0, sp(8)))),
-	}}
+	)
 	code := bytes.Repeat([]byte{0x90}, 0x100)
 	copy(code[0x10:], dwarftest.Cat(0x48, 0x89, 0xc1, 0x48, 0x89, 0x44, 0x24, 0x08, 0xc3)) // mov %rax,%rcx; mov %rax,8(%rsp); ret
 	copy(code[0x20:], dwarftest.Cat(0x48, 0x89, 0x45, 0xf8))                               // mov %rax,-8(%rbp)
@@ -145,7 +154,14 @@ func TestNotStored(t *testing.T) {
 		{"inlined in an image without code", noCode, "in", unchecked},
 		{"inlined, of an architecture without a decoder", noDecoder, "in", unchecked},
 	} {
-		if got := spillText(t, sitesOf(t, tt.img, tt.fun, 1)[0]); got != tt.want {
+		got, sites := "", 1
+		if tt.fun == "in" {
+			sites = strings.Count(tt.want, "\n")
+		}
+		for _, s := range sitesOf(t, tt.img, tt.fun, sites) {
+			got += spillText(t, s)
+		}
+		if got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.name, got, tt.want)
 		}
 	}

@@ -68,6 +68,37 @@ func (c *Passed) Of(s *entries.Spot, x *entries.Var) (l loc.Location, r loc.Reas
 	return l, r, Changed, c.err
 }
 
+// ForAnother reports whether a parameter's location is the register in which another one is passed, by the convention; noted is set if that is by its note too. Of a
+// statement that assigns it to the parameter nothing else is left in LLVM's notes.
+func (c *Passed) ForAnother(s *entries.Spot, x *entries.Var, l *loc.Location) (is, noted bool, err error) {
+	if c.signature == Changed || l.Kind != loc.KindRegister {
+		return false, false, nil
+	}
+	root, err := x.Ultimate(nil)
+	if err != nil {
+		return false, false, err
+	}
+	at := slices.IndexFunc(c.params, func(p param) bool {
+		return p.root != root && p.reason.Code == reasons.None && p.loc.Kind == loc.KindRegister && p.loc.Expr.K == l.Expr.K
+	})
+	if at < 0 {
+		return false, false, nil
+	}
+	e, err := s.Entry()
+	if err != nil {
+		return false, false, err
+	}
+	err = s.U.Img.EachParam(e, func(other *entries.Var) (bool, error) {
+		root, err := other.Ultimate(nil)
+		if err == nil && root == c.params[at].root {
+			expr, found := note(s, other)
+			noted = found && plain(expr, l.Expr.K)
+		}
+		return !noted && err == nil, err
+	})
+	return true, noted, err
+}
+
 // passParams appends where the parameters are at the site.
 func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 	u := s.U

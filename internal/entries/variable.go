@@ -24,6 +24,7 @@ type Var struct {
 	Pointee  bool // it is looked up for an implicit pointer to it
 	External bool
 	Result   bool // of a Go function, which describes its results beside its parameters
+	Object   bool // what a C++ compiler passes on its own, as the object of a member function: no statement can assign it
 }
 
 // ReadVar reads an entry of the unit.
@@ -61,6 +62,8 @@ func (x *Var) Read(u *Unit, e dw.Entry) (end int, err error) {
 			x.External = v.U != 0
 		case dw.AttrVarParameter: // other languages say so of parameters that are passed by reference
 			x.Result = v.U != 0 && u.Lang == dw.LangGo
+		case dw.AttrArtificial: // in Objective-C a statement may assign self
+			x.Object = v.U != 0 && dw.IsCPlusPlus(u.Lang)
 		}
 	}
 	return b.P, nil
@@ -144,7 +147,7 @@ func (x *Var) Inherit(d *Var) error {
 	if !x.Described() {
 		x.Constant = d.Constant
 	}
-	x.External, x.Result = x.External || d.External, x.Result || d.Result
+	x.External, x.Result, x.Object = x.External || d.External, x.Result || d.Result, x.Object || d.Object
 	return nil
 }
 

@@ -20,7 +20,7 @@ type Candidate struct {
 	Parameter bool // of the function, and a run of the body begins at the probe: else the variable is what it is
 	Entry     bool // the probe is at the first instruction of an out-of-line function
 	Pointer   bool // it is a pointer or a reference
-	Constant  bool // its type is const: no statement assigns it
+	Constant  bool // no statement can assign it: it is of a const type, a reference, or the object of a C++ member function
 	Clone     bool // the symbol of the function says that its parameters are not as declared; asked if Note is Whole or Later, at an entry
 	Removed   bool // and that some may be gone
 	Note      Note

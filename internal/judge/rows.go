@@ -36,7 +36,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "const", Because: "no statement assigns a parameter of a const type",
+		Name: "const", Because: "no statement assigns a parameter of a const type, a reference, or the object of a member function",
 		// But LLVM leaves out bits that the body does not use all the same: clang 14's bigits[index], with an index that is compared first, has all.
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			switch left := c.Compiler == LLVM && !c.Pointer; {
@@ -305,6 +305,20 @@ var Rows = []Row{
 			}
 			only, err := e.Outside(true)
 			return !only, err
+		},
+	},
+	{
+		// Of "a = b" at the body's beginning no note is left but that of b's place, for both.
+		Name: "another's", Because: "another parameter of the body is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Views || c.Entry && c.Compiler != LLVM || c.Place != Held && c.Place != Computed {
+				return false, nil
+			}
+			if another, err := e.ForAnother(); !another || err != nil {
+				return false, err
+			}
+			kept, err := e.Kept()
+			return !kept, err
 		},
 	},
 	{

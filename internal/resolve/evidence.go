@@ -67,9 +67,9 @@ func (ev *Evaluator) judged(v *Answer, x *entries.Var, c *entries.Chosen) error 
 func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == entries.Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
-	out.Constant = e.v.Type.IsConst()
-	if r, err := e.v.Type.Resolve(); err == nil {
-		out.Pointer = r.Kind == types.Pointer
+	out.Constant = e.v.Type.IsConst() || e.x.Object
+	if r, reference, err := e.v.Type.Reference(); err == nil {
+		out.Pointer, out.Constant = r.Kind == types.Pointer, out.Constant || reference
 	}
 	marked, err := e.marked()
 	if err != nil {

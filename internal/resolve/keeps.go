@@ -66,16 +66,39 @@ func (f *changes) keeps(out map[uint64]bool) error {
 	if err != nil {
 		return err
 	}
-	return u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
+	var passed [32]int // how many parameters are noted in a register at the entry: of two, a statement may have made one the other
+	var kept [32]uint64
+	err = u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 		root, err := x.Ultimate(nil)
-		if err != nil || out[root] || x.Location.Form == 0 {
+		if err != nil || x.Location.Form == 0 {
 			return true, nil //nolint:nilerr // damage is reported where the parameter is asked for
 		}
-		if f.entered(x, ranges[0]) {
-			out[root] = true
+		if n, ok := f.entersIn(x); ok {
+			passed[n]++
+			if f.entered(x, ranges[0]) {
+				kept[n] = root
+			}
 		}
 		return true, nil
 	})
+	for n, root := range kept {
+		if root != 0 && passed[n] == 1 {
+			out[root] = true
+		}
+	}
+	return err
+}
+
+// entersIn returns the register in which a parameter is at the entry.
+func (f *changes) entersIn(x *entries.Var) (n uint64, ok bool) {
+	if x.Location.IsBlock() {
+		return register(x.Location.Bytes())
+	}
+	c, err := x.U.Choose(x.Location, x.Views, f.spot.At, true)
+	if err != nil {
+		return 0, false
+	}
+	return register(c.Expr)
 }
 
 // entered reports whether debug information says of a parameter of a function out of line that it is in registers, which have on all paths what it was called

@@ -170,7 +170,7 @@ func (r *Params) answer(a *Answer, x *entries.Var, d *declared) (name string, er
 		if !x.Described() {
 			x.Constant = d.Constant
 		}
-		x.Name = d.Name // the unit is the same
+		x.Name, x.Object = d.Name, d.Object // the unit is the same
 		return d.text, r.ev.Settle(a, x, d.t, d.err)
 	}
 	if d != nil && x.Off != d.Off {

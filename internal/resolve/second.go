@@ -50,7 +50,16 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || truth(v, &l))
 	part := v.Reason.Code == reasons.MissingPiece // the parts that are there are asked for by their names
 	late := (located || part && k == convention.Changed) && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
+	anothers, noted := false, false
+	if located && !same {
+		if anothers, noted, err = ev.passed.ForAnother(s, x, &v.Loc); err != nil {
+			return false, err
+		}
+	}
 	switch {
+	case same && k == convention.Local: // another parameter may be all that is still passed
+		another, err := (&evidence{s: s, x: x, c: c}).ForAnother()
+		return !another, err
 	case same:
 		return true, nil
 	// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
@@ -61,7 +70,10 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return true, nil
 	case k == convention.Changed, k == convention.Local && located && !arithmetic.SameRegister(&v.Loc, &l):
 		return false, nil
-	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
+	case anothers && !noted:
+		v.Loc.Doubt, v.Because = reasons.Reassigned, "it is where another parameter is passed by the calling convention, and a statement may have made it that"
+		return true, nil
+	case located && !late && !anothers && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
 	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type) && (k == convention.Local || r.Code != reasons.None || !s.Takes(&l)):
 		return false, nil // it lacks the last part, and nothing shows that this is passed, and where
@@ -74,7 +86,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination); not of one that the function's code reads.
 	unset := located && v.Loc.Kind == loc.KindConstant
 	if !s.U.Body.GNU() {
-		unset = (unset || !located) && !s.Takes(&l) && s.U.Img.Code.Called(s.Fun.Start)
+		unset = (unset || !located || anothers) && !s.Takes(&l) && s.U.Img.Code.Called(s.Fun.Start)
 		if m, ok := ev.frameSlot(&l, v.Type); unset && ok {
 			code, err := ev.codeOf(s)
 			if err != nil {
