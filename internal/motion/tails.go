@@ -44,7 +44,7 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 				join = flow.JoinLast
 			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at)):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -84,6 +84,24 @@ func (c *Rules) repeatsWhole(at, others []body.Statement) bool {
 		}
 	}
 	return false
+}
+
+// goesOnPast reports whether a test of a body leads to an instruction of the body, where the statements of another path end with the one that the test is of: on that path all that the block has of
+// the body before the test is known, and has left statements alone. A run in the next turn of a loop would begin again as this one has.
+func (c *Rules) goesOnPast(from, to int32, at []body.Statement) bool {
+	g := c.Graph
+	first, last := g.Blocks[to].First, g.Blocks[from].Last-1
+	x, y := c.Owner[last], &at[len(at)-1]
+	if c.Bodies[x].Parent < 0 || c.Owner[first] != x || y.Own != x || c.Bodies[x].Has(at[0].Own) {
+		return false
+	}
+	r := c.lastIn(from)
+	if r == nil || r.Own != x || r.Place != y.Place {
+		return false
+	}
+	begun, ok := c.stepAt(r.Insn)
+	here, known := c.stepAt(first)
+	return ok && known && begun.place.Own == x && begun != here
 }
 
 // goesOnIn reports whether the last one of some statements, which has no code before the jump behind it, is of a body that may go on in equal
