@@ -192,29 +192,22 @@ func (c *Rules) usesOwn(first int32) bool {
 	return false
 }
 
-// resumes reports whether a piece of a body, of which there is no copy, begins behind a test of the body's own alone, or one of the caller's for which the body compares, and
-// instructions of the caller's that change nothing but registers: an argument that is loaded no sooner. These may be in a block of their own, where more such tests lead behind them.
+// resumes reports whether a piece of a body, of which there is no copy, begins behind a test of the body's own alone, or one of the caller's for which the body compares, and an
+// instruction of the caller's that changes nothing but registers: an argument that is loaded no sooner.
 func (c *Rules) resumes(i, first int32) bool {
-	quiet := func(from, end int32) bool {
-		for ; from < end; from++ {
-			if k := c.Graph.Insns[from].Kind; k != flow.Plain && k != flow.Nop || c.Acts(from) {
-				return false
-			}
+	n := c.Graph.Block(first)
+	for at := c.Graph.Blocks[n].First; at < first; at++ {
+		if k := c.Graph.Insns[at].Kind; k != flow.Plain && k != flow.Nop || c.Acts(at) {
+			return false
 		}
-		return true
 	}
-	tests := func(last int32) bool {
+	return !c.copied(first, c.pieceEnd(first)) && c.Graph.OnlyBehind(n, func(last int32) bool {
 		own := c.Bodies[i].Has(c.Owner[last])
 		if !own && !c.Unit.GNU() && last > 0 && c.Graph.Insns[last-1].Kind == flow.Plain && c.Bodies[i].Has(c.Owner[last-1]) {
 			w, ok := c.Arch.Writes(c.Graph.Bytes(last - 1))
 			own = ok && w == (insn.Writes{})
 		}
 		return c.Graph.Insns[last].Kind == flow.Branch && own
-	}
-	n := c.Graph.Block(first)
-	return quiet(c.Graph.Blocks[n].First, first) && !c.copied(first, c.pieceEnd(first)) && c.Graph.OnlyBehind(n, func(last int32) bool {
-		p := c.Graph.Block(last)
-		return tests(last) || quiet(c.Graph.Blocks[p].First, last+1) && c.Graph.OnlyBehind(p, tests)
 	})
 }
 
