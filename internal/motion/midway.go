@@ -160,14 +160,30 @@ func (c *Rules) needs(at int32, k *kept, makes bool) bool {
 }
 
 // InMidst reports whether the lowest instruction of a body, which is in several pieces, is in the midst of it: GCC says without markers only where that is. A run does not begin there if the
-// body itself comes to it and has tested before, or done what can be seen. What a caller's loop has between two runs, if that cannot be seen, looks the same.
+// body itself comes to it and has tested before, or done what can be seen; or comes so to a copy, to which the lowest one does not lead: of a common end that GCC has made of the body's and
+// another's, and then given to both again. What a caller's loop has between two runs, if that cannot be seen, looks the same.
 func (c *Rules) InMidst(i, lowest int32) bool {
 	b := &c.Bodies[i]
 	if b.Viewed || len(b.Ranges) < 2 {
 		return false
 	}
-	behind, _ := c.comesBehind(i, lowest, nil)
-	return behind
+	if behind, _ := c.comesBehind(i, lowest, nil); behind {
+		return true
+	}
+	r := c.RowAt(lowest)
+	s, ok := c.stepAt(lowest)
+	return ok && r != nil && c.HasSuch(i, func(n int32) bool {
+		if t, ok := c.stepAt(n); !ok || n == lowest || t != s || c.RowAt(n) == nil || !r.SamePlace(c.RowAt(n)) {
+			return false
+		}
+		behind, _ := c.comesBehind(i, n, nil)
+		from, to := c.Graph.Block(lowest), c.Graph.Block(n)
+		leads := from == to
+		if behind && !leads {
+			leads, _ = c.Graph.Ahead(from, func(block int32) bool { return block == to })
+		}
+		return behind && !leads
+	})
 }
 
 // beginsAt reports whether a body of a function, one or another, begins at the place of a row.
@@ -209,7 +225,7 @@ func (c *Rules) comesBehind(i, first int32, ways []flow.Way) (some, all bool) {
 			case own && slices.ContainsFunc(ways, func(w flow.Way) bool { return w.Insn == at }):
 				all = false
 				return
-			case !own && (k != flow.Plain && k != flow.Nop && k != flow.Jump || c.Acts(at)):
+			case !own && k != flow.Jump && (k != flow.Plain && k != flow.Nop || c.Acts(at)):
 				return
 			}
 		}

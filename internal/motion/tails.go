@@ -23,9 +23,10 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 			continue
 		}
 		for _, to := range b.Succs {
-			if c.Graph.Paths(to) < 2 || int32(n)+1 == to && c.Graph.FallsThrough(int32(n)) {
+			if c.Graph.Paths(to) < 2 {
 				continue
 			}
+			falls := int32(n)+1 == to && c.Graph.FallsThrough(int32(n))
 			at := body.StatementsAt(c.Statements, c.Graph.Insns[c.Graph.Blocks[to].First].Addr)
 			if len(at) == 0 {
 				continue
@@ -36,9 +37,14 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 			}
 			var join flow.Join
 			switch {
+			case falls:
+				if kind != flow.Branch || !c.restElsewhere(last, at) {
+					continue
+				}
+				join = flow.JoinLast
 			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at)):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -78,6 +84,24 @@ func (c *Rules) repeatsWhole(at, others []body.Statement) bool {
 		}
 	}
 	return false
+}
+
+// goesOnPast reports whether a test of a body leads to an instruction of the body, where the statements of another path end with the one that the test is of: on that path all that the block has of
+// the body before the test is known, and has left statements alone. A run in the next turn of a loop would begin again as this one has.
+func (c *Rules) goesOnPast(from, to int32, at []body.Statement) bool {
+	g := c.Graph
+	first, last := g.Blocks[to].First, g.Blocks[from].Last-1
+	x, y := c.Owner[last], &at[len(at)-1]
+	if c.Bodies[x].Parent < 0 || c.Owner[first] != x || y.Own != x || c.Bodies[x].Has(at[0].Own) {
+		return false
+	}
+	r := c.lastIn(from)
+	if r == nil || r.Own != x || r.Place != y.Place {
+		return false
+	}
+	begun, ok := c.stepAt(r.Insn)
+	here, known := c.stepAt(first)
+	return ok && known && begun.place.Own == x && begun != here
 }
 
 // goesOnIn reports whether the last one of some statements, which has no code before the jump behind it, is of a body that may go on in equal
@@ -173,6 +197,36 @@ func (c *Rules) repeatsTurn(from, to int32, at []body.Statement) bool {
 	return false
 }
 
+// restElsewhere reports whether all that is left of a body from a test on is in another one of its function, behind the last one of some statements: that is what others of its
+// function have behind that test, and it has none. GCC has merged its rest with the other's, has put that behind it, and the jump, with its statement, has become nothing.
+func (c *Rules) restElsewhere(test int32, at []body.Statement) bool {
+	x, y := c.Owner[test], &at[len(at)-1]
+	t := c.TwinsOf(x)
+	if c.Bodies[x].Parent < 0 || t == nil || c.TwinsOf(y.Own) != t || c.Bodies[x].Has(y.Own) || c.Bodies[y.Own].Has(x) || t.Starts[y.Place] ||
+		c.HasSuch(x, func(n int32) bool { return c.Graph.Insns[n].Kind != flow.Branch && c.Acts(n) }) {
+		return false
+	}
+	tests := func(n, own int32) body.Place {
+		if r := c.RowAt(n); r != nil && c.Owner[n] == own && c.Graph.Insns[n].Kind == flow.Branch {
+			return body.Place{File: r.File, Line: r.Line, Column: r.Column}
+		}
+		return body.Place{Own: own}
+	}
+	behind := false
+	for k := range c.Statements {
+		r := &c.Statements[k]
+		if r.Place != y.Place || c.TwinsOf(r.Own) != t {
+			continue
+		}
+		if r.Own == x {
+			return false
+		}
+		before, ok := c.Graph.OnlyBefore(c.Graph.Blocks[r.Block].First)
+		behind = behind || ok && r.Own != y.Own && tests(before, r.Own) == tests(test, x)
+	}
+	return behind
+}
+
 // lastIn returns the last statement of a block, or of that which alone leads there, or nil.
 func (c *Rules) lastIn(block int32) *body.Statement {
 	for {
@@ -194,6 +248,13 @@ func (c *Rules) lastBefore(block, insn int32) *body.Statement {
 		return nil
 	}
 	return &c.Statements[k]
+}
+
+// InMerged reports whether nothing of a body is left at a way in but a jump, in a block with which the block before it goes on behind its marks (see restElsewhere): what is merged there has the
+// statements of one path, and the other one need not have had this run.
+func (c *Rules) InMerged(w *flow.Way, joins map[[2]int32]flow.Join) bool {
+	n := c.Graph.Block(w.Insn)
+	return c.Graph.Insns[w.Insn].Kind == flow.Jump && w.Insn > c.Graph.Blocks[n].First && n > 0 && c.Graph.FallsThrough(n-1) && joins[[2]int32{n - 1, n}] == flow.JoinLast
 }
 
 // InTail reports whether a way in may be at an equal end that the body has in common with another one, which is not around it, nor inside it: on some

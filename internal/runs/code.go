@@ -12,6 +12,7 @@ type Code struct {
 	solver *flow.Solver
 	marks  []flow.Mark // memory of statements
 	blocks []rowRun    // of the statements
+	joins  map[[2]int32]flow.Join
 
 	ends     map[body.Text]map[uint64]bool // see endsOf
 	nearby   []int32                       // memory of nearTwins, which is of nearbyOf
@@ -46,7 +47,8 @@ func (c *Code) Follow(u *body.Unit, rec int32) error {
 	c.solver = c.Graph.Solver()
 	c.readRuns()
 	if c.Marked() {
-		c.solver.SetJoins(c.Joins())
+		c.joins = c.Joins()
+		c.solver.SetJoins(c.joins)
 	}
 	return nil
 }
