@@ -6,7 +6,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -81,12 +80,12 @@ func (e *evidence) cut(l *loc.Location, wanted int64) (bool, error) {
 // memory says what is in memory, by the types of the callers' variables where straight code begins that leads to a probe, and of those in the frame at the probe.
 type memory struct {
 	ev    *Evaluator
-	s     *symbolic.State
+	s     *body.State
 	begin entries.Spot
 }
 
 // numbersAt reports whether numbers, by their types, are at an address that have so many bytes, or more.
-func (m *memory) numbersAt(addr symbolic.Value, size int64) (same, larger bool, err error) {
+func (m *memory) numbersAt(addr body.Number, size int64) (same, larger bool, err error) {
 	t, at, err := m.typeAt(addr, 0)
 	if t == nil || err != nil {
 		return false, false, err
@@ -99,7 +98,7 @@ func (m *memory) numbersAt(addr symbolic.Value, size int64) (same, larger bool, 
 }
 
 // storedWide reports whether the function stores more in a slot of its frame than was loaded from it.
-func (m *memory) storedWide(code *body.Code, p *symbolic.Part) bool {
+func (m *memory) storedWide(code *body.Code, p *body.Part) bool {
 	base, off, ok := m.s.Offset(p.At)
 	off, framed := m.inFrame(base, off)
 	return ok && framed && code.StoredWide(body.Slot{Base: base, Off: int64(off), Size: int64(p.Bits) / 8})
@@ -116,20 +115,20 @@ func (m *memory) inFrame(register, off uint64) (now uint64, ok bool) {
 const mostLoads = 4
 
 // typeAt returns the type of an object in memory, and at which byte of it an address is, or nil.
-func (m *memory) typeAt(addr symbolic.Value, loads int) (t *types.Type, at int64, err error) {
+func (m *memory) typeAt(addr body.Number, loads int) (t *types.Type, at int64, err error) {
 	for _, x := range addr.Terms {
 		if x.Symbol == 0 || x.Scale != 1 {
 			continue
 		}
 		at = int64(addr.Const)
 		switch k := m.s.Symbol(x.Symbol); {
-		case k.Kind == symbolic.InputRegister:
+		case k.Kind == body.FromRegister:
 			where, register := &m.begin, uint64(k.Which)
 			if off, ok := m.inFrame(register, addr.Const); ok {
 				where, at = m.ev.spot, int64(off)
 			}
 			t, at, err = m.objectBy(where, register, at)
-		case k.Kind == symbolic.Loaded && int(k.Bits) == 8*m.ev.Arch.WordSize && loads < mostLoads:
+		case k.Kind == body.FromMemory && int(k.Bits) == 8*m.ev.Arch.WordSize && loads < mostLoads:
 			var in *types.Type
 			var off int64
 			if in, off, err = m.typeAt(k.Of, loads+1); in != nil && err == nil {
