@@ -199,8 +199,20 @@ func (c *Code) TestedBefore(addr, register uint64) bool {
 
 // StoredNarrow reports whether the code stores fewer bytes to a slot, and never as many as it has.
 func (c *Code) StoredNarrow(m Slot) bool {
+	most, stored := c.mostStored(m)
+	return stored && most < m.Size
+}
+
+// StoredWide reports whether the code stores more bytes to a slot than it has.
+func (c *Code) StoredWide(m Slot) bool {
+	most, stored := c.mostStored(m)
+	return stored && most > m.Size
+}
+
+// mostStored returns how many bytes the code stores at most where a slot begins.
+func (c *Code) mostStored(m Slot) (most int64, stored bool) {
 	if c.Graph == nil {
-		return false
+		return 0, false
 	}
 	if c.stored == nil {
 		c.stored = make(map[Slot]int64)
@@ -211,6 +223,6 @@ func (c *Code) StoredNarrow(m Slot) bool {
 			}
 		}
 	}
-	most, stored := c.stored[Slot{Base: m.Base, Off: m.Off}]
-	return stored && most < m.Size
+	most, stored = c.stored[Slot{Base: m.Base, Off: m.Off}]
+	return most, stored
 }

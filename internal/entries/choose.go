@@ -20,6 +20,7 @@ type Chosen struct {
 	Rule   loc.Rule
 	Lo     uint64 // start of the entry's range
 	Hi     uint64 // end of the entry's range; 0 if it has none
+	VLo    uint64 // its view
 	Viewed bool   // the list has views
 	Later  uint64 // how many views after the site's the entry begins, under rule.LaterView
 	// Changed is set if the entry follows another one, with another expression, that covers no code: both begin at one address.
@@ -71,5 +72,5 @@ func (u *Unit) Choose(list, views dw.Value, at Place, first bool) (Chosen, error
 }
 
 func chosen(e *dw.LocEntry, by loc.Rule) Chosen {
-	return Chosen{Expr: e.Expr, Off: e.Off, Lo: e.Lo, Hi: e.Hi, Rule: by}
+	return Chosen{Expr: e.Expr, Off: e.Off, Lo: e.Lo, VLo: e.VLo, Hi: e.Hi, Rule: by}
 }

@@ -46,14 +46,7 @@ func (h *Registers) StoredBefore(register, at uint64, bits uint8, such func(insn
 	if !ok {
 		return false
 	}
-	straight := []int32{h.graph.Block(int32(n))}
-	for len(straight) < mostStraight {
-		before, ok := h.graph.OnlyBefore(h.graph.Blocks[straight[0]].First)
-		if !ok || slices.Contains(straight, h.graph.Block(before)) {
-			break
-		}
-		straight = slices.Insert(straight, 0, h.graph.Block(before))
-	}
+	straight := h.straightTo(int32(n))
 	s := h.arch.State()
 	var stored []symbolic.Value
 	for _, b := range straight {
@@ -67,4 +60,17 @@ func (h *Registers) StoredBefore(register, at uint64, bits uint8, such func(insn
 	}
 	v, ok := s.Register(register)
 	return ok && slices.Contains(stored, s.Low(v, bits))
+}
+
+// straightTo returns the blocks of the code to which only one path leads, up to an instruction.
+func (h *Registers) straightTo(n int32) []int32 {
+	straight := []int32{h.graph.Block(n)}
+	for len(straight) < mostStraight {
+		before, ok := h.graph.OnlyBefore(h.graph.Blocks[straight[0]].First)
+		if !ok || slices.Contains(straight, h.graph.Block(before)) {
+			break
+		}
+		straight = slices.Insert(straight, 0, h.graph.Block(before))
+	}
+	return straight
 }

@@ -15,7 +15,7 @@ type known struct {
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
 	chosen, returned, narrower, spent                       bool
-	outside, only, several, keptOutside                     bool
+	outside, only, several, keptOutside, cut                bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -25,6 +25,7 @@ func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedBefore() (bool, error)         { return k.passedBefore, k.err }
 func (k known) Narrower() (bool, error)             { return k.narrower, k.err }
+func (k known) Cut() (bool, error)                  { return k.cut, k.err }
 func (k known) Placed() (bool, error)               { return !k.unplaced, k.err }
 func (k known) Ran() (bool, error)                  { return k.ran, k.err }
 func (k known) ForAnother() (bool, error)           { return k.another, k.err }
@@ -70,6 +71,9 @@ func TestRows(t *testing.T) {
 		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
 		{"stepped", true, with(computed(views), func(c *candidate) { c.Constant = true }), known{stepped: true}},
 		{"narrower", true, llvm, known{narrower: true, passedOn: true, passedBefore: true}},
+		{"cut", true, llvm, known{cut: true, passedOn: true, passedBefore: true}},
+		{"", false, with(llvm, func(c *candidate) { c.Entry = true }), known{cut: true}},
+		{"views", false, views, known{cut: true}},
 		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant, c.Pointer = true, true }), known{}},
 		{"const", false, with(computed(views), func(c *candidate) { c.Constant = true }), known{}},

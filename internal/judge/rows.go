@@ -36,6 +36,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// clang 14 to 22: "movzbl (%rdi),%ebx" for f(s->n) with an int n, of which f uses the lowest byte, and for a member of a structure.
+		Name: "cut", Because: "the register has fewer bits of what is in memory, and LLVM may have left out those that the body does not use", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Entry || c.Place != Held {
+				return false, nil
+			}
+			return e.Cut()
+		},
+	},
+	{
 		Name: "const", Because: "no statement assigns a parameter of a const type, a reference, or the object of a member function",
 		// But LLVM leaves out bits that the body does not use all the same: clang 14's bigits[index], with an index that is compared first, has all.
 		fits: func(c *Candidate, e Evidence) (bool, error) {

@@ -25,6 +25,9 @@ func (Silent) PassedBefore() (bool, error) { return false, nil }
 // Narrower is false.
 func (Silent) Narrower() (bool, error) { return false, nil }
 
+// Cut is false.
+func (Silent) Cut() (bool, error) { return false, nil }
+
 // Placed is true.
 func (Silent) Placed() (bool, error) { return true, nil }
 

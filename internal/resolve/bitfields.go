@@ -22,7 +22,8 @@ import (
 //
 // A number that is stored into a field and passed is cut to the bits of the mode that has room for it, 8 or 16, or not at all for 17 bits and more.
 //
-// A truth value that was made of an integer becomes the register of that, of which only the lowest bit counts.
+// A truth value that was made of an integer becomes the register of that, of which only the lowest bit counts. "!b" of a truth value becomes ~b, of which the same is so; a number that is
+// passed can be that, or as many bits of ~b as it has.
 
 // fields sets what a number is that GCC made of a bit-field, and says why it may be another one, or "".
 func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err error) {
@@ -337,9 +338,15 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 	if err != nil || l.Kind != loc.KindValue {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
-	var computed []uint64
+	r, err := t.Resolve()
+	truth := err == nil && r.Kind == types.Bool // of which the lowest bit is fetched
+	var computed, flipped []uint64
 	l.Expr.Walk(func(n *loc.Expr) {
 		switch n.Op {
+		case ops.Not:
+			if n.A.Op == ops.Reg && !truth {
+				flipped = append(flipped, n.A.K)
+			}
 		case ops.Add, ops.Sub, ops.Mul, ops.Or, ops.Xor, ops.Shl:
 			if size > 1 || n.B.Op == ops.Const {
 				return // to more bits, it would be extended
@@ -356,18 +363,37 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 		}
 	})
 	for _, r := range computed {
-		if made || err != nil {
-			break
+		if (registers{ev}).Bits(r) <= 1 {
+			continue
 		}
-		made, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
-			l, ok := ev.placeOfVariable(x)
-			if !ok || l.Kind != loc.KindRegister || l.Expr.K != r {
-				return false, nil
-			}
-			t, err := ev.typeOf(x)
-			return err == nil && t != nil && t.Kind == types.Bool, err
-		})
-		made = made && registers{ev}.Bits(r) > 1
+		if made, err = ev.hasTruth(1 << r); made || err != nil {
+			return made, err
+		}
 	}
-	return made, err
+	if len(flipped) == 0 {
+		return false, nil
+	}
+	c, err := ev.codeOf(ev.spot)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range flipped {
+		// The caller's variable may still be noted in the register from which it was moved.
+		if made, err = ev.hasTruth(c.Held().Alike(r, ev.spot.At.Addr)); made || err != nil {
+			return made, err
+		}
+	}
+	return false, nil
+}
+
+// hasTruth reports whether a truth value of a caller is in one of some registers.
+func (ev *Evaluator) hasTruth(of body.Registers) (bool, error) {
+	return ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
+		l, ok := ev.placeOfVariable(x)
+		if !ok || l.Kind != loc.KindRegister || !of.Has(l.Expr.K) {
+			return false, nil
+		}
+		t, err := ev.typeOf(x)
+		return err == nil && t != nil && t.Kind == types.Bool, err
+	})
 }

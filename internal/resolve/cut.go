@@ -1,0 +1,214 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// LLVM loads of a number in memory, or keeps in another register, only the lower bits that the body uses, and goes on to note that register as what is passed:
+// "movzbl (%rdi),%ebx" for "f(s->n)" with an int n, if f uses n & 255 alone, and for a member of a structure that is passed.
+
+// Cut looks at the registers that a number, or a part of a structure, is in. That more of the number is in memory is shown by the type of what a variable of a caller points
+// to, or is, and by instructions that read or write more there. A number of just so many bits refutes it: there, or as a caller's variable in the register.
+func (e *evidence) Cut() (bool, error) {
+	t, err := e.v.Type.Resolve()
+	switch {
+	case err != nil:
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	case t.Kind == types.Int || t.Kind == types.Char || t.Kind == types.Enum:
+		return e.cut(&e.v.Loc, 8*t.Size)
+	}
+	for i := range e.v.Loc.Pieces {
+		p := &e.v.Loc.Pieces[i]
+		if cut, err := e.cut(&p.Loc, int64(p.BitSize)); cut || err != nil {
+			return cut, err
+		}
+	}
+	return false, nil
+}
+
+// cut is Cut of one register, in which so many bits are wanted.
+func (e *evidence) cut(l *loc.Location, wanted int64) (bool, error) {
+	if l.Kind != loc.KindRegister {
+		return false, nil
+	}
+	code, err := e.ev.codeOf(e.s)
+	if err != nil {
+		return false, err
+	}
+	s, from, ok := code.Held().Before(e.s.At.Addr)
+	if !ok {
+		return false, nil
+	}
+	v, ok := s.Register(l.Expr.K)
+	if !ok {
+		return false, nil
+	}
+	p, ok := s.Part(v)
+	if !ok || int64(p.Bits) >= wanted {
+		return false, nil
+	}
+	whole := p.Whole
+	if p.Loaded {
+		m := memory{e.ev, s, *e.s}
+		m.begin.Addr, m.begin.At = from, entries.Place{Addr: from}
+		same, larger, err := m.numbersAt(p.At, int64(p.Bits)/8)
+		if same || err != nil {
+			return false, err
+		}
+		whole = whole || larger || m.storedWide(code, &p)
+	}
+	if !whole {
+		return false, nil
+	}
+	if err := e.readCallers(); err != nil {
+		return false, err
+	}
+	for i := range e.ev.callers {
+		if bits, _, err := e.bitsIn(&e.ev.callers[i], l.Expr.K); err != nil || bits == uint64(p.Bits) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// memory says what is in memory, by the types of the callers' variables where straight code begins that leads to a probe, and of those in the frame at the probe.
+type memory struct {
+	ev    *Evaluator
+	s     *body.State
+	begin entries.Spot
+}
+
+// numbersAt reports whether numbers, by their types, are at an address that have so many bytes, or more.
+func (m *memory) numbersAt(addr body.Number, size int64) (same, larger bool, err error) {
+	t, at, err := m.typeAt(addr, 0)
+	if t == nil || err != nil {
+		return false, false, err
+	}
+	leafAt(t, at, 0, func(is *types.Type) bool {
+		same, larger = same || is.Size == size, larger || is.Size > size
+		return false
+	})
+	return same, larger, nil
+}
+
+// storedWide reports whether the function stores more in a slot of its frame than was loaded from it.
+func (m *memory) storedWide(code *body.Code, p *body.Part) bool {
+	base, off, ok := m.s.Offset(p.At)
+	off, framed := m.inFrame(base, off)
+	return ok && framed && code.StoredWide(body.Slot{Base: base, Off: int64(off), Size: int64(p.Bits) / 8})
+}
+
+// inFrame returns the distance from the stack pointer at the probe, of a distance from what a register held where the code began, if that was the stack pointer.
+func (m *memory) inFrame(register, off uint64) (now uint64, ok bool) {
+	sp, known := m.s.Register(register)
+	of, by, is := m.s.Offset(sp)
+	return off - by, known && is && register == uint64(m.ev.Arch.SP) && of == register
+}
+
+// mostLoads bounds how many pointers are followed that are in memory.
+const mostLoads = 4
+
+// typeAt returns the type of an object in memory, and at which byte of it an address is, or nil.
+func (m *memory) typeAt(addr body.Number, loads int) (t *types.Type, at int64, err error) {
+	for _, x := range addr.Terms {
+		if x.Symbol == 0 || x.Scale != 1 {
+			continue
+		}
+		at = int64(addr.Const)
+		switch k := m.s.Symbol(x.Symbol); {
+		case k.Kind == body.FromRegister:
+			where, register := &m.begin, uint64(k.Which)
+			if off, ok := m.inFrame(register, addr.Const); ok {
+				where, at = m.ev.spot, int64(off)
+			}
+			t, at, err = m.objectBy(where, register, at)
+		case k.Kind == body.FromMemory && int(k.Bits) == 8*m.ev.Arch.WordSize && loads < mostLoads:
+			var in *types.Type
+			var off int64
+			if in, off, err = m.typeAt(k.Of, loads+1); in != nil && err == nil {
+				leafAt(in, off, 0, func(is *types.Type) bool {
+					t = elementOf(is)
+					return t != nil
+				})
+			}
+		}
+		if t != nil || err != nil {
+			return t, at, err
+		}
+	}
+	return nil, 0, nil
+}
+
+// objectBy returns the type of what a register points to somewhere, or of a variable that is in memory at a distance from what it holds there.
+func (m *memory) objectBy(where *entries.Spot, register uint64, off int64) (t *types.Type, at int64, err error) {
+	_, err = where.OfCallers(func(x *entries.Scoped) (bool, error) {
+		its, ok := where.Placed(x)
+		if !ok {
+			return false, nil
+		}
+		var l loc.Location
+		if r, err := At(where).Locate(its.Expr, its.Sec, its.Off, &l); err != nil || r.Code != reasons.None {
+			return false, nil //nolint:nilerr // it is reported where the variable is asked for
+		}
+		of, err := m.ev.typeOf(x)
+		if of == nil || err != nil {
+			return false, err
+		}
+		if l.Kind == loc.KindRegister && l.Expr.K == register {
+			t, at = elementOf(of), off
+		} else if l.Kind == loc.KindMemory {
+			slots := slotAt(nil, l.Expr, of.Size)
+			if in := func(m body.Slot) bool { return m.Base == register && off >= m.Off && off < m.Off+m.Size }; slices.ContainsFunc(slots, in) {
+				t, at = of, off-slots[0].Off
+			}
+		}
+		return t != nil, nil
+	})
+	return t, at, err
+}
+
+// elementOf returns what a pointer leads to, or nil.
+func elementOf(t *types.Type) *types.Type {
+	if t.Kind != types.Pointer {
+		return nil
+	}
+	el, err := t.Elem()
+	if err != nil {
+		return nil
+	}
+	return el
+}
+
+// leafAt calls f for the numbers and pointers, one for each member of a union, that begin at a byte of an object, or of one behind it in an array, until it returns true.
+// A bit-field is none: it is of no size.
+func leafAt(t *types.Type, at int64, depth int, f func(is *types.Type) bool) (done bool) {
+	r, err := t.Resolve()
+	if err != nil || depth > maxNesting {
+		return false
+	}
+	if r.Kind == types.Array {
+		el, _, err := r.Count()
+		return err == nil && leafAt(el, at, depth+1, f)
+	}
+	if r.Size <= 0 {
+		return false
+	}
+	if at %= r.Size; at < 0 {
+		at += r.Size
+	}
+	if !r.IsRecord() {
+		return at == 0 && f(r)
+	}
+	members, err := r.Members()
+	return err == nil && slices.ContainsFunc(members, func(m types.Member) bool {
+		size, err := m.Type.ByteSize()
+		begins := int64(m.BitOffset / 8)
+		return err == nil && m.BitSize == 0 && at >= begins && at < begins+size && leafAt(m.Type, at-begins, depth+1, f)
+	})
+}

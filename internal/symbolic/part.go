@@ -1,0 +1,50 @@
+package symbolic
+
+// Part is what a number is of another one, or of memory: so many lower bits, of whole bytes.
+type Part struct {
+	Bits uint8
+	// Loaded is set if that is all that was loaded, from At.
+	Loaded bool
+	At     Value
+	// Whole is set if an instruction on the path has read or written more bits there, or has loaded more of which it has cut these.
+	Whole bool
+}
+
+// Part returns of which part of another number, or of memory, a number is made. ok is false if it is made otherwise.
+func (s *State) Part(a Value) (p Part, ok bool) {
+	k := &s.t.Symbols[a.Single()]
+	switch k.Kind {
+	case Loaded:
+		p = Part{Bits: k.Bits, Loaded: true, At: k.Of}
+	case ZeroExtended, SignExtended:
+		p.Bits = k.Bits
+		if of := &s.t.Symbols[k.Of.Single()]; of.Kind == Loaded {
+			p.Bits, p.Loaded, p.At, p.Whole = min(of.Bits, k.Bits), of.Bits <= k.Bits, of.Of, of.Bits > k.Bits
+		}
+	default:
+		return p, false
+	}
+	if p.Bits >= s.t.bits || p.Bits%8 != 0 {
+		return p, false
+	}
+	p.Whole = p.Whole || p.Loaded && s.t.accesses(p.At, p.Bits)
+	return p, true
+}
+
+// accesses reports whether more than so many bits were read or written at an address.
+func (t *Trace) accesses(at Value, bits uint8) bool {
+	for i := range t.Symbols {
+		if k := &t.Symbols[i]; k.Kind == Loaded && k.Of == at && k.Bits > bits {
+			return true
+		}
+	}
+	for _, w := range t.written {
+		if w.addr == at && w.bits > bits {
+			return true
+		}
+	}
+	return false
+}
+
+// Symbol returns what a symbol is.
+func (s *State) Symbol(id int32) Symbol { return s.t.Symbols[id] }
