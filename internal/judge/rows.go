@@ -49,8 +49,8 @@ var Rows = []Row{
 		Name: "const", Because: "no statement assigns a parameter of a const type, a reference, or the object of a member function",
 		// But LLVM leaves out bits that the body does not use all the same: clang 14's bigits[index], with an index that is compared first, has all.
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			switch left := c.Compiler == LLVM && !c.Pointer; {
-			case !c.Constant, left && c.Place == Computed:
+			switch left := !c.Pointer; {
+			case !c.Constant, c.Compiler != LLVM, left && c.Place == Computed:
 				return false, nil
 			case left && c.Place == Held:
 				if made, err := e.Made(); !made || err != nil {
@@ -82,7 +82,7 @@ var Rows = []Row{
 	{
 		Name: "removed", Because: "the clone is not passed what it does not use, and one place for all of it may be that after a statement", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Clone || !c.Entry || c.Note != Whole || c.Place != Fixed && (c.Views || !c.Removed) {
+			if !c.Clone || !c.Entry || c.Constant || c.Note != Whole || c.Place != Fixed && (c.Views || !c.Removed) {
 				return false, nil
 			}
 			if c.Removed {
@@ -121,6 +121,10 @@ var Rows = []Row{
 			}
 			return e.Hoisted()
 		},
+	},
+	{
+		Name: "const, by GCC", Because: "no statement assigns a parameter of a const type, and nothing has written its place again",
+		fits: plain(func(c *Candidate) bool { return c.Constant && c.Compiler != LLVM }),
 	},
 	{
 		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: reasons.Reassigned,

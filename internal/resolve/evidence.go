@@ -69,7 +69,7 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == entries.Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst() || e.x.Object
 	if r, reference, err := e.v.Type.Reference(); err == nil {
-		out.Pointer, out.Constant = r.Kind == types.Pointer, out.Constant || reference
+		out.Pointer, out.Constant = r.Kind == types.Pointer, out.Constant || reference && !e.x.U.Body.GNU()
 	}
 	marked, err := e.marked()
 	if err != nil {
