@@ -101,7 +101,8 @@ type Evidence interface {
 	PassedBefore() (bool, error)
 	// Narrower reports whether a caller's variable that has fewer bits is in the register, none that has as many, and nothing shows that it was extended.
 	Narrower() (bool, error)
-	// Cut reports whether a register has fewer bits of what is in memory than the parameter, or the part of it, has, and no variable of a caller is what it has.
+	// Cut reports whether a register has fewer bits of what is in memory than the parameter, or the part of it, has, and no variable of a caller is what it has; or bits above the number
+	// that are no part of it.
 	Cut() (bool, error)
 	// Placed reports whether the debug information or the code shows where the body begins.
 	Placed() (bool, error)

@@ -37,7 +37,7 @@ var Rows = []Row{
 	},
 	{
 		// clang 14 to 22: "movzbl (%rdi),%ebx" for f(s->n) with an int n, of which f uses the lowest byte, and for a member of a structure.
-		Name: "cut", Because: "the register has fewer bits of what is in memory, and LLVM may have left out those that the body does not use", Doubt: reasons.Contradictory,
+		Name: "cut", Because: "the register has fewer bits of what is in memory, or others above the number, and LLVM may have left out those that the body does not use", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Entry || c.Place != Held {
 				return false, nil
