@@ -137,6 +137,8 @@ type Evidence interface {
 	Alone() (bool, error)
 	// Elsewhere reports whether the debug information says that the body is entered, with its first statement, at another place than the probe.
 	Elsewhere() (bool, error)
+	// OfNumber reports whether a statement of the body at the probe makes something else than a number, of which another body shows that it makes a number of one.
+	OfNumber() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
 	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.

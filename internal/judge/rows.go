@@ -152,6 +152,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 12 goes on that "len" of "len = 0; if (n > len) len = n; ..." is 0, and notes "f(len)" so, of which the body's first statement makes what is in a register.
+		Name: "of a number", Because: "a statement makes of the number what has to be read, and in another body of the function it makes a number of one", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Whole {
+				return false, nil
+			}
+			return e.OfNumber()
+		},
+	},
+	{
 		// GCC loses the statement of "if (n < max) max = n" in a conditional move, and goes on that max is what the function was called with.
 		Name: "chosen", Because: "in the register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
