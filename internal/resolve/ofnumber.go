@@ -29,7 +29,7 @@ func (e *evidence) OfNumber() (bool, error) {
 			break
 		}
 	}
-	if next.Expr == nil || len(next.Expr) == 0 {
+	if len(next.Expr) == 0 {
 		return false, l.Err
 	}
 	entry, err := s.Entry()
