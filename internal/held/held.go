@@ -14,6 +14,7 @@ type Registers struct {
 	arch  *insn.Arch
 
 	passes []passage
+	parts  insn.Registers // those of which an instruction sets the lowest bits alone, as they are behind a block
 	made   []origins
 	bits   [2][][Followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
 	copies [][Followed]copied
@@ -80,6 +81,9 @@ func (h *Registers) passages() []passage {
 		for r := range p.from {
 			p.from[r] = -1
 			n, ok := s.Register(uint64(r))
+			if _, part := s.IsPart(n); part {
+				h.parts |= 1 << r
+			}
 			if p.bits[r] = (width{64, anything}); ok {
 				p.bits[r] = widthOf(s, n)
 			}

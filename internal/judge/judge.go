@@ -101,7 +101,8 @@ type Evidence interface {
 	PassedBefore() (bool, error)
 	// Narrower reports whether a caller's variable that has fewer bits is in the register, none that has as many, and nothing shows that it was extended.
 	Narrower() (bool, error)
-	// Cut reports whether a register has fewer bits of what is in memory than the parameter, or the part of it, has, and no variable of a caller is what it has.
+	// Cut reports whether a register has fewer bits of what is in memory than the parameter, or the part of it, has, and no variable of a caller is what it has; or bits above the number
+	// that are no part of it.
 	Cut() (bool, error)
 	// Placed reports whether the debug information or the code shows where the body begins.
 	Placed() (bool, error)
@@ -136,6 +137,8 @@ type Evidence interface {
 	Alone() (bool, error)
 	// Elsewhere reports whether the debug information says that the body is entered, with its first statement, at another place than the probe.
 	Elsewhere() (bool, error)
+	// OfNumber reports whether a statement of the body at the probe makes something else than a number, of which another body shows that it makes a number of one.
+	OfNumber() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
 	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.

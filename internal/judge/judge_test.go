@@ -15,7 +15,7 @@ type known struct {
 	passedBefore, unplaced, ran, another, stepped           bool
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
 	chosen, returned, narrower, spent                       bool
-	outside, only, several, keptOutside, cut                bool
+	outside, only, several, keptOutside, cut, ofNumber      bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -48,6 +48,7 @@ func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
+func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
 func TestRows(t *testing.T) {
@@ -93,6 +94,8 @@ func TestRows(t *testing.T) {
 		{"views: elsewhere", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{elsewhere: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
+		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
+		{"views", false, views, known{ofNumber: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
 		{"views: over a statement", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{across: true}},
 		{"views", false, views, known{joined: true}},

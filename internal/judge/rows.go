@@ -37,7 +37,7 @@ var Rows = []Row{
 	},
 	{
 		// clang 14 to 22: "movzbl (%rdi),%ebx" for f(s->n) with an int n, of which f uses the lowest byte, and for a member of a structure.
-		Name: "cut", Because: "the register has fewer bits of what is in memory, and LLVM may have left out those that the body does not use", Doubt: reasons.Contradictory,
+		Name: "cut", Because: "the register has fewer bits of what is in memory, or others above the number, and LLVM may have left out those that the body does not use", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Entry || c.Place != Held {
 				return false, nil
@@ -153,6 +153,16 @@ var Rows = []Row{
 				return false, nil
 			}
 			return e.Joined()
+		},
+	},
+	{
+		// GCC 12 goes on that "len" of "len = 0; if (n > len) len = n; ..." is 0, and notes "f(len)" so, of which the body's first statement makes what is in a register.
+		Name: "of a number", Because: "a statement makes of the number what has to be read, and in another body of the function it makes a number of one", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Whole {
+				return false, nil
+			}
+			return e.OfNumber()
 		},
 	},
 	{

@@ -11,7 +11,8 @@ import (
 )
 
 // LLVM loads of a number in memory, or keeps in another register, only the lower bits that the body uses, and goes on to note that register as what is passed:
-// "movzbl (%rdi),%ebx" for "f(s->n)" with an int n, if f uses n & 255 alone, and for a member of a structure that is passed.
+// "movzbl (%rdi),%ebx" for "f(s->n)" with an int n, if f uses n & 255 alone, and for a member of a structure that is passed. Or it leaves above the bits that the body uses what
+// is there: of a member that has 16 bits and is at a multiple of 4 bytes it loads 32 on x86, and "setb %r14b" is all of "f(i < 3)".
 
 // Cut looks at the registers that a number, or a part of a structure, is in. That more of the number is in memory is shown by the type of what a variable of a caller points
 // to, or is, and by instructions that read or write more there. A number of just so many bits refutes it: there, or as a caller's variable in the register.
@@ -21,6 +22,9 @@ func (e *evidence) Cut() (bool, error) {
 	case err != nil:
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	case t.Kind == types.Int || t.Kind == types.Char || t.Kind == types.Enum:
+		if above, err := e.others(&e.v.Loc, 8*t.Size); above || err != nil {
+			return above, err
+		}
 		return e.cut(&e.v.Loc, 8*t.Size)
 	}
 	for i := range e.v.Loc.Pieces {
@@ -77,6 +81,35 @@ func (e *evidence) cut(l *loc.Location, wanted int64) (bool, error) {
 	return true, nil
 }
 
+// others reports whether a register has, above the number, bits that are no part of it: those that it had where the function began, which are nothing of the source in a register that
+// calls preserve, or those of the next members in memory. Nothing refutes the former.
+func (e *evidence) others(l *loc.Location, wanted int64) (bool, error) {
+	if l.Kind != loc.KindRegister {
+		return false, nil
+	}
+	code, err := e.ev.codeOf(e.s)
+	if err != nil {
+		return false, err
+	}
+	if code.Preserved().Has(l.Expr.K) {
+		if bits := code.Held().SetInPart(l.Expr.K, e.s.At.Addr); bits > 0 && int64(bits) < wanted {
+			return true, nil
+		}
+	}
+	s, from, ok := code.Held().Before(e.s.At.Addr)
+	if !ok {
+		return false, nil
+	}
+	v, _ := s.Register(l.Expr.K)
+	p, ok := s.Part(v)
+	if !ok || !p.Loaded || p.Bits > 32 { // more than 32 bits are loaded of no number that has fewer
+		return false, nil
+	}
+	m := memory{e.ev, s, *e.s}
+	m.begin.Addr, m.begin.At = from, entries.Place{Addr: from}
+	return m.membersIn(p.At, min(int64(p.Bits), wanted)/8)
+}
+
 // memory says what is in memory, by the types of the callers' variables where straight code begins that leads to a probe, and of those in the frame at the probe.
 type memory struct {
 	ev    *Evaluator
@@ -90,11 +123,38 @@ func (m *memory) numbersAt(addr body.Number, size int64) (same, larger bool, err
 	if t == nil || err != nil {
 		return false, false, err
 	}
-	leafAt(t, at, 0, func(is *types.Type) bool {
+	leafAt(t, at, 0, func(is *types.Type, _ bool) bool {
 		same, larger = same || is.Size == size, larger || is.Size > size
 		return false
 	})
 	return same, larger, nil
+}
+
+// membersIn reports whether so many bytes at an address are several members of a structure. Where a union has a number of so many bytes there too, an instruction on the way shows which of
+// both it is: one that reads just another member from among the bytes. Bytes of an array are often read at one go.
+func (m *memory) membersIn(addr body.Number, size int64) (bool, error) {
+	t, at, err := m.typeAt(addr, 0)
+	if t == nil || err != nil {
+		return false, err
+	}
+	if t, err = t.Resolve(); err != nil || !t.IsRecord() {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	first, whole := int64(0), false // the bytes of the largest member that is smaller
+	leafAt(t, at, 0, func(is *types.Type, element bool) bool {
+		if whole = whole || is.Size >= size; is.Size < size && !element {
+			first = max(first, is.Size)
+		}
+		return false
+	})
+	if first == 0 || !whole {
+		return first > 0, nil
+	}
+	return m.s.LoadsBehind(addr, func(off uint64, bits uint8) bool {
+		return int64(off) >= first && int64(off) < size && leafAt(t, at+int64(off), 0, func(is *types.Type, element bool) bool {
+			return !element && is.Size*8 == int64(bits) && int64(off)+is.Size <= size
+		})
+	}), nil
 }
 
 // storedWide reports whether the function stores more in a slot of its frame than was loaded from it.
@@ -132,7 +192,7 @@ func (m *memory) typeAt(addr body.Number, loads int) (t *types.Type, at int64, e
 			var in *types.Type
 			var off int64
 			if in, off, err = m.typeAt(k.Of, loads+1); in != nil && err == nil {
-				leafAt(in, off, 0, func(is *types.Type) bool {
+				leafAt(in, off, 0, func(is *types.Type, _ bool) bool {
 					t = elementOf(is)
 					return t != nil
 				})
@@ -186,15 +246,15 @@ func elementOf(t *types.Type) *types.Type {
 }
 
 // leafAt calls f for the numbers and pointers, one for each member of a union, that begin at a byte of an object, or of one behind it in an array, until it returns true.
-// A bit-field is none: it is of no size.
-func leafAt(t *types.Type, at int64, depth int, f func(is *types.Type) bool) (done bool) {
+// element is set for those of an array. A bit-field is none: it is of no size.
+func leafAt(t *types.Type, at int64, depth int, f func(is *types.Type, element bool) bool) (done bool) {
 	r, err := t.Resolve()
 	if err != nil || depth > maxNesting {
 		return false
 	}
 	if r.Kind == types.Array {
 		el, _, err := r.Count()
-		return err == nil && leafAt(el, at, depth+1, f)
+		return err == nil && leafAt(el, at, depth+1, func(is *types.Type, _ bool) bool { return f(is, true) })
 	}
 	if r.Size <= 0 {
 		return false
@@ -203,7 +263,7 @@ func leafAt(t *types.Type, at int64, depth int, f func(is *types.Type) bool) (do
 		at += r.Size
 	}
 	if !r.IsRecord() {
-		return at == 0 && f(r)
+		return at == 0 && f(r, false)
 	}
 	members, err := r.Members()
 	return err == nil && slices.ContainsFunc(members, func(m types.Member) bool {

@@ -46,5 +46,24 @@ func (t *Trace) accesses(at Value, bits uint8) bool {
 	return false
 }
 
+// LoadsBehind calls f for what was loaded from behind an address, by the distance, until it returns true.
+func (s *State) LoadsBehind(at Value, f func(off uint64, bits uint8) bool) bool {
+	for i := range s.t.Symbols {
+		k := &s.t.Symbols[i]
+		of, is := k.Of, at
+		of.Const, is.Const = 0, 0
+		if off := k.Of.Const - at.Const; k.Kind == Loaded && of == is && int64(off) > 0 && f(off, k.Bits) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsPart returns how many lower bits of a number an instruction has set, if the others are those of what was in the register before.
+func (s *State) IsPart(a Value) (bits uint8, ok bool) {
+	k := &s.t.Symbols[a.Single()]
+	return k.Bits, k.Kind == Partly
+}
+
 // Symbol returns what a symbol is.
 func (s *State) Symbol(id int32) Symbol { return s.t.Symbols[id] }

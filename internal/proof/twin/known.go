@@ -2,11 +2,8 @@ package twin
 
 // known are values that are wrong, by program, flavour, function and parameter, where the debug information is to blame.
 var known = map[[4]string]string{
-	{"lua", "gcc -O3", "packint", "neg"}:                       "the instruction at the probe is what stores it",
-	{"lua", "gcc -O2 -flto", "luaK_settablesize", "asize"}:     "the location is the member's memory, to which the sum in a register is never written",
-	{"lua", "clang-14 -O2", "codeABRK", "b"}:                   "the register has the member of two bytes and what is after it: a shift that drops that comes later",
-	{"lua", "clang-14 -O2", "luaK_codeABCk", "b"}:              "as of codeABRK, which is inlined around it",
-	{"lzip", "gcc -O3", "Range_encoder::encode_len", "symbol"}: "the list has the number that the caller's variable begins with, and then what the body computes of it",
+	{"lua", "gcc -O3", "packint", "neg"}:                   "the instruction at the probe is what stores it",
+	{"lua", "gcc -O2 -flto", "luaK_settablesize", "asize"}: "the location is the member's memory, to which the sum in a register is never written",
 }
 
 // Known says why a value is known to be wrong, or is "".
