@@ -319,7 +319,7 @@ var Rows = []Row{
 	},
 	{
 		// Of "a = b" at the body's beginning no note is left but that of b's place, for both.
-		Name: "another's", Because: "another parameter of the body is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
+		Name: "another's", Because: "another parameter of the body, or another part of it, is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Views || c.Entry && c.Compiler != LLVM || c.Place != Held && c.Place != Computed {
 				return false, nil

@@ -358,8 +358,12 @@ func isValue(u *entries.Unit, expr []byte) bool {
 	return value && (!entry || computes)
 }
 
-// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead.
+// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead. And for two parts of a structure that have
+// one place: of "s.a = s.b" that is left.
 func (e *evidence) ForAnother() (bool, error) {
+	if doubled(&e.v.Loc) {
+		return true, nil
+	}
 	entry, err := e.s.Entry()
 	if err != nil {
 		return false, err
@@ -381,6 +385,17 @@ func (e *evidence) ForAnother() (bool, error) {
 		return !found, nil
 	})
 	return found, err
+}
+
+// doubled reports whether two parts of an object are in one register.
+func doubled(l *loc.Location) bool {
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		if p.Loc.Kind == loc.KindRegister && slices.ContainsFunc(l.Pieces[:i], func(o loc.Piece) bool { return o.BitOffset == p.BitOffset && arithmetic.EqualLocation(&o.Loc, &p.Loc) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Ran looks at the addresses from where the note begins.
