@@ -27,7 +27,7 @@ type Candidate struct {
 	Views     bool  // the note is from a list with location views
 	Changed   bool  // the list has another place before, which holds for no code
 	Place     Place // what the location is
-	Counted   bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter
+	Counted   bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter; GCC's divides a register's distance from a number
 	Compiler  Compiler
 }
 

@@ -75,6 +75,7 @@ func TestRows(t *testing.T) {
 		{"", false, with(llvm, func(c *candidate) { c.Entry = true }), known{cut: true}},
 		{"views", false, views, known{cut: true}},
 		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
+		{"counted down", true, with(computed(views), func(c *candidate) { c.Counted = true }), known{}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant, c.Pointer = true, true }), known{}},
 		{"const", false, with(computed(views), func(c *candidate) { c.Constant = true }), known{}},
 		{"const", false, with(llvm, func(c *candidate) { c.Constant, c.Place = true, judge.Fixed }), known{}},

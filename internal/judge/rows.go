@@ -26,6 +26,11 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == LLVM && c.Place == Computed && !c.Entry && c.Counted }),
 	},
 	{
+		// GCC 12: "(%r14-21 /u 7)+2" for the i of "for (i = 2; i >= 0; i--)", of which it counts 7 * i alone, from 21 down.
+		Name: "counted down", Because: "GCC divides, without a sign, how far a counter is from its first number, and the counter may have fallen below that", Doubt: reasons.Contradictory,
+		fits: plain(func(c *Candidate) bool { return c.Compiler != LLVM && c.Place == Computed && !c.Entry && c.Counted }),
+	},
+	{
 		// clang 14 to 22: %rbp for "f(x)" with an int x that is in %ebp, and a parameter of 64 bits that the body cuts to 32.
 		Name: "narrower", Because: "a caller's variable of fewer bits is in the register, and LLVM may have left out its extension", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
