@@ -373,46 +373,6 @@ func isValue(u *entries.Unit, expr []byte) bool {
 	return value && (!entry || computes)
 }
 
-// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead. And for two parts of a structure that have
-// one place: of "s.a = s.b" that is left.
-func (e *evidence) ForAnother() (bool, error) {
-	if doubled(&e.v.Loc) {
-		return true, nil
-	}
-	entry, err := e.s.Entry()
-	if err != nil {
-		return false, err
-	}
-	found := false
-	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
-		if x.Off == e.x.Off || x.Location.Form == 0 {
-			return true, nil
-		}
-		expr := x.Location.Bytes()
-		if !x.Location.IsBlock() {
-			c, err := x.U.Choose(x.Location, x.Views, e.s.At, true)
-			if err != nil {
-				return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
-			}
-			expr = c.Expr
-		}
-		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
-		return !found, nil
-	})
-	return found, err
-}
-
-// doubled reports whether two parts of an object are in one register.
-func doubled(l *loc.Location) bool {
-	for i := range l.Pieces {
-		p := &l.Pieces[i]
-		if p.Loc.Kind == loc.KindRegister && slices.ContainsFunc(l.Pieces[:i], func(o loc.Piece) bool { return o.BitOffset == p.BitOffset && arithmetic.EqualLocation(&o.Loc, &p.Loc) }) {
-			return true
-		}
-	}
-	return false
-}
-
 // Ran looks at the addresses from where the note begins.
 func (e *evidence) Ran() (bool, error) {
 	n, err := e.s.U.Body.StatementsBetween(e.s.Rec, e.c.Lo, e.s.At.Addr)
