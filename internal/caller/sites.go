@@ -354,6 +354,20 @@ func (c *Call) Parameter(off uint64) (v Value, ok bool, err error) {
 	})
 }
 
+// Named calls f with the entries of the parameters that the call says the values of by these: what the function is not passed.
+func (c *Call) Named(f func(u *dw.Unit, off uint64) error) error {
+	return c.each(func(p *parameter) error {
+		if p.of.Form == 0 {
+			return nil
+		}
+		u, at, err := c.x.u.Ref(p.of)
+		if err != nil {
+			return err
+		}
+		return f(u, at)
+	})
+}
+
 // only returns the value of the only parameter that is the one.
 func (c *Call) only(is func(p *parameter) (is bool, value dw.Value, err error)) (v Value, ok bool, err error) {
 	found := 0

@@ -27,7 +27,7 @@ type Candidate struct {
 	Views     bool  // the note is from a list with location views
 	Changed   bool  // the list has another place before, which holds for no code
 	Place     Place // what the location is
-	Counted   bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter
+	Counted   bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter; GCC's divides a register's distance from a number
 	Compiler  Compiler
 }
 
@@ -91,7 +91,7 @@ type Evidence interface {
 	Statements() (int, error)
 	// Begun reports whether a statement of the body begins between the probe and the note.
 	Begun() (bool, error)
-	// ForAnother reports whether what is passed in the place may be another parameter of the clone, or a part of one.
+	// ForAnother reports whether what is passed in the place may be another parameter of the clone, or a part of one, or that two parts of a structure have one place.
 	ForAnother() (bool, error)
 	// Ran reports whether statements of the body begin between the note's beginning and the probe: those of an earlier run.
 	Ran() (bool, error)

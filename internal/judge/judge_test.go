@@ -76,6 +76,7 @@ func TestRows(t *testing.T) {
 		{"", false, with(llvm, func(c *candidate) { c.Entry = true }), known{cut: true}},
 		{"views", false, views, known{cut: true}},
 		{"counted", true, with(computed(llvm), func(c *candidate) { c.Counted = true }), known{kept: true}},
+		{"counted down", true, with(computed(views), func(c *candidate) { c.Counted = true }), known{}},
 		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant, c.Pointer = true, true }), known{}},
 		{"const, by GCC", false, with(computed(views), func(c *candidate) { c.Constant = true }), known{}},
 		{"const, by GCC", false, with(views, func(c *candidate) { c.Constant = true }), known{midway: true, assigned: judge.Inside, chosen: true}},

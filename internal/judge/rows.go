@@ -26,6 +26,11 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == LLVM && c.Place == Computed && !c.Entry && c.Counted }),
 	},
 	{
+		// GCC 12: "(%r14-21 /u 7)+2" for the i of "for (i = 2; i >= 0; i--)", of which it counts 7 * i alone, from 21 down.
+		Name: "counted down", Because: "GCC divides, without a sign, how far a counter is from its first number, and the counter may have fallen below that", Doubt: reasons.Contradictory,
+		fits: plain(func(c *Candidate) bool { return c.Compiler != LLVM && c.Place == Computed && !c.Entry && c.Counted }),
+	},
+	{
 		// clang 14 to 22: %rbp for "f(x)" with an int x that is in %ebp, and a parameter of 64 bits that the body cuts to 32.
 		Name: "narrower", Because: "a caller's variable of fewer bits is in the register, and LLVM may have left out its extension", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
@@ -333,7 +338,7 @@ var Rows = []Row{
 	},
 	{
 		// Of "a = b" at the body's beginning no note is left but that of b's place, for both.
-		Name: "another's", Because: "another parameter of the body is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
+		Name: "another's", Because: "another parameter of the body, or another part of it, is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Views || c.Entry && c.Compiler != LLVM || c.Place != Held && c.Place != Computed {
 				return false, nil

@@ -106,7 +106,11 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		constants := (out.Views || out.Place != judge.Fixed) && slices.Contains(marks, entries.CloneOfConstant)
 		out.Clone, out.Removed = len(marks) > 0, slices.Contains(marks, entries.CloneRemoved) && !constants
 	}
-	out.Counted = out.Compiler == judge.LLVM && counted(&e.v.Loc, e.v.Type)
+	if out.Compiler == judge.LLVM {
+		out.Counted = counted(&e.v.Loc, e.v.Type)
+	} else {
+		out.Counted = distance(&e.v.Loc)
+	}
 	if out.Compiler == judge.LLVM && !out.Entry && out.Place == judge.Held && (converts(&e.v.Loc) || loadsPart(&e.v.Loc, e.v.Type)) {
 		out.Place = judge.Computed
 	}
@@ -127,6 +131,17 @@ func counted(l *loc.Location, t *types.Type) (found bool) {
 			case ops.Mul:
 				found = found || r.Kind != types.Pointer && n.B.Op == ops.Const && n.B.K > 1
 			}
+		})
+	})
+	return found
+}
+
+// distance reports whether a number is made by a division without a sign, by a number, of what a register has more than a number. Pointers begin at an address, which is in
+// another register or in the image: no instance was seen where one falls.
+func distance(l *loc.Location) (found bool) {
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			found = found || n.Op == ops.UDiv && n.B.Op == ops.Const && (n.A.Op == ops.Add || n.A.Op == ops.Sub) && n.A.A.Op == ops.Reg && n.A.B.Op == ops.Const
 		})
 	})
 	return found
@@ -356,31 +371,6 @@ func isValue(u *entries.Unit, expr []byte) bool {
 		at = o.Next
 	}
 	return value && (!entry || computes)
-}
-
-// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead.
-func (e *evidence) ForAnother() (bool, error) {
-	entry, err := e.s.Entry()
-	if err != nil {
-		return false, err
-	}
-	found := false
-	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
-		if x.Off == e.x.Off || x.Location.Form == 0 {
-			return true, nil
-		}
-		expr := x.Location.Bytes()
-		if !x.Location.IsBlock() {
-			c, err := x.U.Choose(x.Location, x.Views, e.s.At, true)
-			if err != nil {
-				return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
-			}
-			expr = c.Expr
-		}
-		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
-		return !found, nil
-	})
-	return found, err
 }
 
 // Ran looks at the addresses from where the note begins.

@@ -56,9 +56,15 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 			return false, err
 		}
 	}
+	exchanged := false
+	if located && !same && !late && k != convention.Kept {
+		if exchanged, err = convention.Exchanged(s, x); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case same && k == convention.Local: // another parameter may be all that is still passed
-		another, err := (&evidence{s: s, x: x, c: c}).ForAnother()
+		another, err := (&evidence{s: s, x: x, c: c, v: v}).ForAnother()
 		return !another, err
 	case same:
 		return true, nil
@@ -67,6 +73,9 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, nil
 	case late && (k == convention.Changed || k == convention.Local && !arithmetic.SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
+		return true, nil
+	case exchanged:
+		v.Loc.Doubt, v.Because = reasons.Reassigned, "it is in an argument register behind that of a later parameter or part, or before that of an earlier one, and no convention passes them so"
 		return true, nil
 	case k == convention.Changed, k == convention.Local && located && !arithmetic.SameRegister(&v.Loc, &l):
 		return false, nil

@@ -1,0 +1,97 @@
+package resolve
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead. And for two parts of a structure that have
+// one place: of "s.a = s.b" that is left.
+func (e *evidence) ForAnother() (bool, error) {
+	if doubled(&e.v.Loc) {
+		return true, nil
+	}
+	if e.ev != nil && e.ev.candidate.Clone && e.ev.candidate.Note == judge.Later {
+		if is, err := e.unpassed(); is || err != nil {
+			return is, err
+		}
+	}
+	entry, err := e.s.Entry()
+	if err != nil {
+		return false, err
+	}
+	found := false
+	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
+		if x.Off == e.x.Off || x.Location.Form == 0 {
+			return true, nil
+		}
+		expr := x.Location.Bytes()
+		if !x.Location.IsBlock() {
+			c, err := x.U.Choose(x.Location, x.Views, e.s.At, true)
+			if err != nil {
+				return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
+			}
+			expr = c.Expr
+		}
+		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
+		return !found, nil
+	})
+	return found, err
+}
+
+// unpassedOf is the key of what calls of a clone name by its entry, by the clone's record.
+type unpassedOf int32
+
+// unpassed reports whether calls of the clone name the parameter by its entry, which they do of what the clone is not passed. GCC -flto, without markers, notes what
+// "k = p->v" makes at the clone's first instruction, where it is passed as a part of p.
+func (e *evidence) unpassed() (bool, error) {
+	u, rec := e.s.U, e.s.Rec
+	named, err := entries.Remembered(&u.Derived, unpassedOf(rec), func() (map[uint64]bool, error) {
+		out := make(map[uint64]bool)
+		x, err := u.Calls()
+		if err != nil {
+			return nil, err
+		}
+		calls, _, err := x.Of(rec)
+		for i := 0; i < len(calls) && err == nil; i++ {
+			err = calls[i].Named(func(of *dw.Unit, off uint64) error {
+				from := u.Img.Of(of)
+				entry, err := from.Entry(off)
+				if err != nil {
+					return err
+				}
+				v, err := from.ReadVar(entry)
+				if err != nil {
+					return err
+				}
+				root, err := v.Ultimate(nil)
+				out[root] = true
+				return err
+			})
+		}
+		return out, err
+	})
+	if err != nil {
+		return false, err
+	}
+	root, err := e.x.Ultimate(nil)
+	return named[root], err
+}
+
+// doubled reports whether two parts of an object are in one register.
+func doubled(l *loc.Location) bool {
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		if p.Loc.Kind == loc.KindRegister && slices.ContainsFunc(l.Pieces[:i], func(o loc.Piece) bool { return o.BitOffset == p.BitOffset && arithmetic.EqualLocation(&o.Loc, &p.Loc) }) {
+			return true
+		}
+	}
+	return false
+}
