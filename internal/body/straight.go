@@ -292,11 +292,11 @@ func (w *Straight) call(at uint64, in *insn.Insn, args []uint16) {
 // State is what places hold on a path through the code.
 type State = symbolic.State
 
-// Number is what a place holds there, and Part what that is of another one.
-type (
-	Number = symbolic.Value
-	Part   = symbolic.Part
-)
+// Number is what a place holds there.
+type Number = symbolic.Value
+
+// Part is what a number is of another one.
+type Part = symbolic.Part
 
 // Leading returns the link-time address where the straight code begins that leads to an instruction: the beginning of the basic block
 // that has the instruction before it. ok is false if that is not known, or if execution may come from elsewhere too.
