@@ -102,7 +102,7 @@ func (c *Passed) ForAnother(s *entries.Spot, x *entries.Var, l *loc.Location) (i
 // passParams appends where the parameters are at the site.
 func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 	u := s.U
-	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
+	if !platforms(u.Lang) {
 		return Changed, nil
 	}
 	e, err := u.Entry(s.DIE())
@@ -130,6 +130,9 @@ func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 	}
 	return k, err // of a parameter that cannot be read: those before it are known
 }
+
+// platforms reports whether functions of a language have the platform's calling convention, or its registers in that order at least. Go's are in another one.
+func platforms(lang uint64) bool { return dw.IsC(lang) || dw.IsCPlusPlus(lang) || lang == dw.LangRust }
 
 // inPlace reports whether the function's code reads, before it sets them, all registers in which parameters are passed, and notes have those that they have whole in no
 // others: then there are as many arguments as are declared, and none is made of another one, as LLVM makes numbers of pointers.

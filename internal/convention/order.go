@@ -13,6 +13,9 @@ import (
 // or parameter, where they are declared the other way round, or two of its own parts in one. Compilers that leave parameters of a local function out, or make several of
 // one, keep their order: clang 14 to 22 note so what "t = a; a = b; b = t" makes of two parameters, in functions whose convention is not known to be the platform's.
 func Exchanged(s *entries.Spot, x *entries.Var) (found bool, err error) {
+	if !platforms(s.U.Lang) {
+		return false, nil
+	}
 	e, err := s.Entry()
 	if err != nil {
 		return false, err

@@ -15,6 +15,9 @@ import (
 // ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead. And for two parts of a structure that have
 // one place: of "s.a = s.b" that is left.
 func (e *evidence) ForAnother() (bool, error) {
+	if e.s.U.Body.IsGo() { // a slice's length often is its capacity, and a result what was passed
+		return false, nil
+	}
 	if doubled(&e.v.Loc) {
 		return true, nil
 	}
