@@ -1,6 +1,13 @@
 package plan_test
 
-import "testing"
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
 
 // TestExchanged: a static function's convention need not be the platform's, but no compiler passes parameters in another order than they are declared in: what LLVM notes
 // the other way round at the function's first instruction is what statements have made of them. And of "p.x = p.y" one register is left for both parts.
@@ -33,5 +40,33 @@ int main(int c, char **v) { return f(c * 7, c + 3) & 1; }
 		} {
 			isSure(t, tt.compiler, img, definition, 1, sure)
 		}
+	}
+}
+
+// TestExchangedInGo: the registers of Go's convention are in another order than the platform's.
+func TestExchangedInGo(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	err := os.WriteFile(source, []byte(`package main
+
+//go:noinline
+func four(a, b, c, d int) int { return a*b - c*d }
+
+func main() { println(four(len("abc"), 2, 3, 4)) }
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	img, err := dwarfloc.Open(program, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	for _, definition := range []string{"main.four a", "main.four b", "main.four c", "main.four d"} {
+		isSure(t, "go", img, definition, 1, true)
 	}
 }
