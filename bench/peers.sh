@@ -59,15 +59,15 @@ add() {
 set +o pipefail # of what runs below only the output counts: perf exits with 1 when it gives up some sites
 add "drgn: load_debug_info (no inlined sites, no locations)" drgn '^loaded$' "/usr/bin/python3 $work/load.py $image"
 add "cold: get_page page" prolog-dump 'fetched at' "prolog-dump --no-cache -k $image --sites 'get_page page'"
-add "cold: tcp_*, every parameter" params 'located$' "measure params $image 'tcp_*'"
+add "cold: tcp_*, every parameter" measure 'located$' "measure params $image 'tcp_*'"
 add "kept index: get_page page" prolog-dump 'fetched at' "prolog-dump -k $image --sites 'get_page page'"
-add "kept index: tcp_*, every parameter" params 'located$' "measure params -kept $image 'tcp_*'"
+add "kept index: tcp_*, every parameter" measure 'located$' "measure params -kept $image 'tcp_*'"
 add "coverage: every site, every parameter, with its prologue" prolog-dump 'all located' "prolog-dump --no-cache coverage --ways entry $image"
 add "perf probe -D 'get_page page'" perf '^p:probe/get_page' "perf probe -k $image --max-probes=100000 -D 'get_page page'"
 add "gdb: info scope get_page" gdb 'page is ' "gdb -nx -batch -ex 'info scope get_page' $image"
 add "SystemTap: stap -L 'kernel.function(\"get_page\")'" stap 'get_page@' "stap -r $tree -L 'kernel.function(\"get_page\")'"
 add "llvm-dwarfdump --statistics" llvm-dwarfdump 'bytes' "llvm-dwarfdump --statistics $image"
-add "debug/dwarf: a walk over all entries" walk 'entries$' "measure walk $image"
+add "debug/dwarf: a walk over all entries" measure 'entries$' "measure walk $image"
 set -o pipefail
 
 file() { echo "$work/$1.$(cksum <<<"$2" | cut -d' ' -f1)"; }
