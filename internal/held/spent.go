@@ -46,18 +46,14 @@ func (h *Registers) StoredBefore(register, at uint64, bits uint8, such func(insn
 	if !ok {
 		return false
 	}
-	straight := h.straightTo(int32(n))
-	s := h.arch.State()
 	var stored []symbolic.Value
-	for _, b := range straight {
-		for i := h.graph.Blocks[b].First; i < h.graph.Blocks[b].Last && i != int32(n); i++ {
-			stores := s.Stores()
-			s.Step(h.graph.Bytes(i), h.graph.Insns[i].Addr)
-			if v, written, ok := s.Written(); s.Stores() != stores && ok && written >= bits && such(i) {
-				stored = append(stored, s.Low(v, bits))
-			}
+	stores := int32(0)
+	s, _ := h.stepTo(int32(n), func(s *symbolic.State, i int32) {
+		if v, written, ok := s.Written(); s.Stores() != stores && ok && written >= bits && such(i) {
+			stored = append(stored, s.Low(v, bits))
 		}
-	}
+		stores = s.Stores()
+	})
 	v, ok := s.Register(register)
 	return ok && slices.Contains(stored, s.Low(v, bits))
 }

@@ -22,92 +22,112 @@ func (e *evidence) Cut() (bool, error) {
 	case err != nil:
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	case t.Kind == types.Int || t.Kind == types.Char || t.Kind == types.Enum:
-		if above, err := e.others(&e.v.Loc, 8*t.Size); above || err != nil {
+		if above, err := e.setInPart(&e.v.Loc, 8*t.Size); above || err != nil {
 			return above, err
 		}
-		return e.cut(&e.v.Loc, 8*t.Size)
+		p, ok, err := e.partIn(&e.v.Loc)
+		if !ok || err != nil {
+			return false, err
+		}
+		if above, err := p.others(8 * t.Size); above || err != nil {
+			return above, err
+		}
+		return p.cut(8 * t.Size)
 	}
 	for i := range e.v.Loc.Pieces {
-		p := &e.v.Loc.Pieces[i]
-		if cut, err := e.cut(&p.Loc, int64(p.BitSize)); cut || err != nil {
+		piece := &e.v.Loc.Pieces[i]
+		p, ok, err := e.partIn(&piece.Loc)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			continue
+		}
+		if cut, err := p.cut(int64(piece.BitSize)); cut || err != nil {
 			return cut, err
 		}
 	}
 	return false, nil
 }
 
-// cut is Cut of one register, in which so many bits are wanted.
-func (e *evidence) cut(l *loc.Location, wanted int64) (bool, error) {
+// part is what a register has, at the probe, of another number or of memory.
+type part struct {
+	body.Part
+	e        *evidence
+	code     *body.Code
+	register uint64
+	memory   memory
+}
+
+// partIn returns what a location has, which is a register. ok is false if that is not known.
+func (e *evidence) partIn(l *loc.Location) (p part, ok bool, err error) {
 	if l.Kind != loc.KindRegister {
-		return false, nil
+		return p, false, nil
 	}
 	code, err := e.ev.codeOf(e.s)
 	if err != nil {
-		return false, err
+		return p, false, err
 	}
 	s, from, ok := code.Held().Before(e.s.At.Addr)
 	if !ok {
-		return false, nil
+		return p, false, nil
 	}
 	v, ok := s.Register(l.Expr.K)
 	if !ok {
-		return false, nil
+		return p, false, nil
 	}
-	p, ok := s.Part(v)
-	if !ok || int64(p.Bits) >= wanted {
+	of, ok := s.Part(v)
+	p = part{of, e, code, l.Expr.K, memory{e.ev, s, *e.s}}
+	p.memory.begin.Addr, p.memory.begin.At = from, entries.Place{Addr: from}
+	return p, ok, nil
+}
+
+// cut is Cut of one register, in which so many bits are wanted.
+func (p *part) cut(wanted int64) (bool, error) {
+	if int64(p.Bits) >= wanted {
 		return false, nil
 	}
 	whole := p.Whole
 	if p.Loaded {
-		m := memory{e.ev, s, *e.s}
-		m.begin.Addr, m.begin.At = from, entries.Place{Addr: from}
-		same, larger, err := m.numbersAt(p.At, int64(p.Bits)/8)
+		same, larger, err := p.memory.numbersAt(p.At, int64(p.Bits)/8)
 		if same || err != nil {
 			return false, err
 		}
-		whole = whole || larger || m.storedWide(code, &p)
+		whole = whole || larger || p.memory.storedWide(p.code, &p.Part)
 	}
 	if !whole {
 		return false, nil
 	}
-	if err := e.readCallers(); err != nil {
+	if err := p.e.readCallers(); err != nil {
 		return false, err
 	}
-	for i := range e.ev.callers {
-		if bits, _, err := e.bitsIn(&e.ev.callers[i], l.Expr.K); err != nil || bits == uint64(p.Bits) {
+	for i := range p.e.ev.callers {
+		if bits, _, err := p.e.bitsIn(&p.e.ev.callers[i], p.register); err != nil || bits == uint64(p.Bits) {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// others reports whether a register has, above the number, bits that are no part of it: those that it had where the function began, which are nothing of the source in a register that
-// calls preserve, or those of the next members in memory. Nothing refutes the former.
-func (e *evidence) others(l *loc.Location, wanted int64) (bool, error) {
+// setInPart reports whether a register that calls preserve has, above the number, what it had where the function began, which is nothing of the source. Nothing refutes that.
+func (e *evidence) setInPart(l *loc.Location, wanted int64) (bool, error) {
 	if l.Kind != loc.KindRegister {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(e.s)
-	if err != nil {
+	if err != nil || !code.Preserved().Has(l.Expr.K) {
 		return false, err
 	}
-	if code.Preserved().Has(l.Expr.K) {
-		if bits := code.Held().SetInPart(l.Expr.K, e.s.At.Addr); bits > 0 && int64(bits) < wanted {
-			return true, nil
-		}
-	}
-	s, from, ok := code.Held().Before(e.s.At.Addr)
-	if !ok {
+	bits := code.Held().SetInPart(l.Expr.K, e.s.At.Addr)
+	return bits > 0 && int64(bits) < wanted, nil
+}
+
+// others reports whether the register has, above the number, the next members in memory.
+func (p *part) others(wanted int64) (bool, error) {
+	if !p.Loaded || p.Bits > 32 { // more than 32 bits are loaded of no number that has fewer
 		return false, nil
 	}
-	v, _ := s.Register(l.Expr.K)
-	p, ok := s.Part(v)
-	if !ok || !p.Loaded || p.Bits > 32 { // more than 32 bits are loaded of no number that has fewer
-		return false, nil
-	}
-	m := memory{e.ev, s, *e.s}
-	m.begin.Addr, m.begin.At = from, entries.Place{Addr: from}
-	return m.membersIn(p.At, min(int64(p.Bits), wanted)/8)
+	return p.memory.membersIn(p.At, min(int64(p.Bits), wanted)/8)
 }
 
 // memory says what is in memory, by the types of the callers' variables where straight code begins that leads to a probe, and of those in the frame at the probe.
