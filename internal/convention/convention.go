@@ -234,11 +234,8 @@ func note(s *entries.Spot, x *entries.Var) (expr []byte, found bool) {
 	if !x.Described() || x.Fixed() || x.Literal() {
 		return nil, false
 	}
-	if x.Location.IsBlock() {
-		return x.Location.Bytes(), true
-	}
-	c, err := s.U.Choose(x.Location, x.Views, s.At, true)
-	return c.Expr, err == nil
+	expr, err := s.Note(x)
+	return expr, err == nil
 }
 
 // whole reports whether a parameter has a location, which is no constant, and has no part

@@ -71,6 +71,15 @@ func (u *Unit) Choose(list, views dw.Value, at Place, first bool) (Chosen, error
 	return out, nil
 }
 
+// Note returns the expression that a parameter has at the spot: of entries that begin there without views, that of the first.
+func (s *Spot) Note(x *Var) (expr []byte, err error) {
+	if x.Location.IsBlock() {
+		return x.Location.Bytes(), nil
+	}
+	c, err := x.U.Choose(x.Location, x.Views, s.At, true)
+	return c.Expr, err
+}
+
 func chosen(e *dw.LocEntry, by loc.Rule) Chosen {
 	return Chosen{Expr: e.Expr, Off: e.Off, Lo: e.Lo, VLo: e.VLo, Hi: e.Hi, Rule: by}
 }

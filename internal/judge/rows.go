@@ -54,10 +54,10 @@ var Rows = []Row{
 		Name: "const", Because: "no statement assigns a parameter of a const type, a reference, or the object of a member function",
 		// But LLVM leaves out bits that the body does not use all the same: clang 14's bigits[index], with an index that is compared first, has all.
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			switch left := !c.Pointer; {
-			case !c.Constant, c.Compiler != LLVM, left && c.Place == Computed:
+			switch {
+			case !c.Constant, c.Compiler != LLVM, !c.Pointer && c.Place == Computed:
 				return false, nil
-			case left && c.Place == Held:
+			case !c.Pointer && c.Place == Held:
 				if made, err := e.Made(); !made || err != nil {
 					return !made, err
 				}

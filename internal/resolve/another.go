@@ -15,16 +15,20 @@ import (
 // ForAnother looks for a parameter that has the same place, or that the clone lost: parts of that may be passed in its stead. And for two parts of a structure that have
 // one place: of "s.a = s.b" that is left.
 func (e *evidence) ForAnother() (bool, error) {
+	shared, err := e.shared()
+	if shared || err != nil || !e.ev.candidate.Clone || e.ev.candidate.Note != judge.Later {
+		return shared, err
+	}
+	return e.unpassed()
+}
+
+// shared is ForAnother by the notes alone.
+func (e *evidence) shared() (bool, error) {
 	if e.s.U.Body.IsGo() { // a slice's length often is its capacity, and a result what was passed
 		return false, nil
 	}
 	if doubled(&e.v.Loc) {
 		return true, nil
-	}
-	if e.ev != nil && e.ev.candidate.Clone && e.ev.candidate.Note == judge.Later {
-		if is, err := e.unpassed(); is || err != nil {
-			return is, err
-		}
 	}
 	entry, err := e.s.Entry()
 	if err != nil {
@@ -35,13 +39,9 @@ func (e *evidence) ForAnother() (bool, error) {
 		if x.Off == e.x.Off || x.Location.Form == 0 {
 			return true, nil
 		}
-		expr := x.Location.Bytes()
-		if !x.Location.IsBlock() {
-			c, err := x.U.Choose(x.Location, x.Views, e.s.At, true)
-			if err != nil {
-				return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
-			}
-			expr = c.Expr
+		expr, err := e.s.Note(x)
+		if err != nil {
+			return true, nil //nolint:nilerr // the error is reported where that parameter is asked for
 		}
 		found = bytes.Equal(expr, e.c.Expr) || len(expr) > 0 && expr[0] == eval.OpGNUParameterRef
 		return !found, nil

@@ -75,7 +75,7 @@ func (f *changes) keeps(out map[uint64]bool) error {
 		}
 		if n, ok := f.entersIn(x); ok {
 			passed[n]++
-			if f.entered(x, ranges[0]) {
+			if !out[root] && f.entered(x, ranges[0]) {
 				kept[n] = root
 			}
 		}
@@ -91,14 +91,11 @@ func (f *changes) keeps(out map[uint64]bool) error {
 
 // entersIn returns the register in which a parameter is at the entry.
 func (f *changes) entersIn(x *entries.Var) (n uint64, ok bool) {
-	if x.Location.IsBlock() {
-		return register(x.Location.Bytes())
-	}
-	c, err := x.U.Choose(x.Location, x.Views, f.spot.At, true)
+	expr, err := f.spot.Note(x)
 	if err != nil {
 		return 0, false
 	}
-	return register(c.Expr)
+	return register(expr)
 }
 
 // entered reports whether debug information says of a parameter of a function out of line that it is in registers, which have on all paths what it was called

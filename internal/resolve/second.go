@@ -64,7 +64,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 	}
 	switch {
 	case same && k == convention.Local: // another parameter may be all that is still passed
-		another, err := (&evidence{s: s, x: x, c: c, v: v}).ForAnother()
+		another, err := (&evidence{s: s, x: x, c: c, v: v}).shared()
 		return !another, err
 	case same:
 		return true, nil
