@@ -1,12 +1,6 @@
 package plan_test
 
-import (
-	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/plan"
-)
+import "testing"
 
 // TestAbove: LLVM has a number's lowest bits in a register, and above them what is no part of it. Of a member of 16 bits it loads 32, if the body shifts the others out; of a
 // truth value it sets the lowest byte, and above that is what the function was called with. A member, or a sum of bytes, that has 32 bits is what was passed.
@@ -101,18 +95,7 @@ int main(int argc, char **argv)
 			if definition == "start first" && cc != "clang-22" {
 				continue // which loses it, or unrolls the loop
 			}
-			p := plantest.New(t, exe, definition, plan.Options{})
-			if len(p.Sites) != 1 {
-				t.Fatalf("%s: probes of %s: %v", cc, definition, p.Sites)
-			}
-			a := p.Sites[0].Args[0].Variable
-			want := reasons.None
-			if doubtful {
-				want = reasons.Contradictory
-			}
-			if !a.Located() || a.Loc.Doubt != want {
-				t.Errorf("%s: %s is doubtful for %q, and not %q: %v", cc, definition, a.Loc.Doubt, want, a)
-			}
+			hasDoubt(t, cc, exe, definition, contradictory(doubtful))
 		}
 	}
 }

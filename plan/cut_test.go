@@ -1,12 +1,6 @@
 package plan_test
 
-import (
-	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/plan"
-)
+import "testing"
 
 // TestCut: the body uses the lowest byte of what is passed, so LLVM loads that byte alone, and notes the register as all of it. What has just a byte in memory, whether a
 // variable's type says so or nothing says more, is what was passed.
@@ -51,18 +45,7 @@ int main(int argc, char **argv)
 			"low_member": true, "low_next": true, "low_element": true, "low_piece": true,
 			"all_member": false, "all_union": false, "all_element": false,
 		} {
-			p := plantest.New(t, exe, name+" n", plan.Options{})
-			if len(p.Sites) != 1 {
-				t.Fatalf("%s: probes of %s: %v", cc, name, p.Sites)
-			}
-			a := p.Sites[0].Args[0].Variable
-			want := reasons.None
-			if doubtful {
-				want = reasons.Contradictory
-			}
-			if !a.Located() || a.Loc.Doubt != want {
-				t.Errorf("%s: n of %s is doubtful for %q, and not %q: %v", cc, name, a.Loc.Doubt, want, a)
-			}
+			hasDoubt(t, cc, exe, name+" n", contradictory(doubtful))
 		}
 	}
 }

@@ -1,12 +1,6 @@
 package plan_test
 
-import (
-	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
-	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/plan"
-)
+import "testing"
 
 // TestNarrower: the body uses the lower bits of a long alone, so LLVM passes it the int in its register as it is, and notes that register as the long: its upper half
 // is 0. A number without a sign has zeros there in the source too, where a variable says so, which clang 14 alone notes there; and a long is what it is.
@@ -48,18 +42,7 @@ int main(int argc, char **argv)
 	for _, cc := range []string{"clang-14", "clang-16", "clang-19", "clang-22"} {
 		exe := built(t, cc, "-O2", map[string]string{"a.c": source})
 		for name, doubtful := range map[string]bool{"low_loaded": true, "low_unsigned": cc != "clang-14", "all": false} {
-			p := plantest.New(t, exe, name+" n", plan.Options{})
-			if len(p.Sites) != 1 {
-				t.Fatalf("%s: probes of %s: %v", cc, name, p.Sites)
-			}
-			a := p.Sites[0].Args[0].Variable
-			want := reasons.None
-			if doubtful {
-				want = reasons.Contradictory
-			}
-			if !a.Located() || a.Loc.Doubt != want {
-				t.Errorf("%s: n of %s is doubtful for %q, and not %q: %v", cc, name, a.Loc.Doubt, want, a)
-			}
+			hasDoubt(t, cc, exe, name+" n", contradictory(doubtful))
 		}
 	}
 }

@@ -1,15 +1,11 @@
 package plan_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -47,22 +43,10 @@ int main(void)
 	return c.range & 1;
 }
 `
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.c"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O2", "-S", "a.c")
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "a.s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assembled(t, "gcc-12", "a.c", source)
 	// The entry of a list that is a register, and covers no code.
 	note := regexp.MustCompile(`(\.uleb128 (\.LVL\d+)-\.LVL\d+\n\s*\.uleb128 (\.LVL\d+)-\.LVL\d+\n\s*\.uleb128) 0x1\n\s*\.byte\s+0x5[0-9a-f]\n`)
-	wrong := note.ReplaceAllFunc(text, func(b []byte) []byte {
+	wrong := note.ReplaceAllFunc([]byte(text), func(b []byte) []byte {
 		m := note.FindSubmatch(b)
 		if string(m[2]) != string(m[3]) {
 			return b
@@ -72,7 +56,7 @@ int main(void)
 	for _, tt := range []struct {
 		name, text string
 		doubtful   bool
-	}{{"the right note", string(text), false}, {"the number", string(wrong), true}} {
+	}{{"the right note", text, false}, {"the number", string(wrong), true}} {
 		p := plantest.New(t, built(t, "gcc-12", "", map[string]string{"a.s": tt.text}), "length n", plan.Options{})
 		for i := range p.Sites {
 			a, want := p.Sites[i].Args[0].Variable, reasons.None

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -267,4 +268,43 @@ func isSure(t *testing.T, build string, img *dwarfloc.Image, definition string, 
 			t.Errorf("%s: %s at %v: %v, and the doubt is %v", build, definition, &p.Sites[i], v, v.Loc.Doubt)
 		}
 	}
+}
+
+// hasDoubt fails if a definition has another number of sites than one, or its first argument is not located there, or has another doubt.
+func hasDoubt(t *testing.T, build string, img *dwarfloc.Image, definition string, want loc.ReasonCode) {
+	t.Helper()
+	p := plantest.New(t, img, definition, plan.Options{})
+	if len(p.Sites) != 1 {
+		t.Fatalf("%s: probes of %s: %v", build, definition, p.Sites)
+	}
+	if a := p.Sites[0].Args[0].Variable; !a.Located() || a.Loc.Doubt != want {
+		t.Errorf("%s: %s is doubtful for %q, and not %q: %v", build, definition, a.Loc.Doubt, want, a)
+	}
+}
+
+// contradictory is the doubt of a value that may be another one than the debug information says, if it is.
+func contradictory(is bool) loc.ReasonCode {
+	if is {
+		return reasons.Contradictory
+	}
+	return reasons.None
+}
+
+// assembled returns what a compiler makes of a source, as text.
+func assembled(t *testing.T, compiler, name, source string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(testenv.Tool(t, compiler), "-g", "-O2", "-S", "-o", "a.s", name)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "a.s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,15 +1,11 @@
 package plan_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -54,21 +50,9 @@ int main()
 
 // storedWithin looks at the last argument of so many.
 func storedWithin(t *testing.T, source, definition string, args int) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.cpp"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(testenv.Tool(t, "g++-12"), "-g", "-O2", "-S", "a.cpp")
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "a.s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assembled(t, "g++-12", "a.cpp", source)
 	const store = "\tmovl\t%ebx, 12(%rsp)\n"
-	before, behind, ok := strings.Cut(string(text), store)
+	before, behind, ok := strings.Cut(text, store)
 	next := strings.Index(behind, "\tcmpb\t")
 	if !ok || next < 0 || strings.Contains(behind, store) {
 		t.Skip("the compiler stores otherwise")
@@ -76,7 +60,7 @@ func storedWithin(t *testing.T, source, definition string, args int) {
 	for _, tt := range []struct {
 		name, text string
 		doubtful   int
-	}{{"as it is", string(text), 0}, {"moved", before + behind[:next] + store + behind[next:], 1}} {
+	}{{"as it is", text, 0}, {"moved", before + behind[:next] + store + behind[next:], 1}} {
 		p := plantest.New(t, built(t, "g++-12", "", map[string]string{"a.s": tt.text}), definition, plan.Options{})
 		doubtful := 0
 		for i := range p.Sites {
