@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -103,8 +102,7 @@ func (img dwarfImage) listOf(keep func(s *Site) (bool, error), each func(f func(
 	if err := img.guard(func() error { img.rank(sorted); return nil }); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(sorted, compareFound)
-	sorted = slices.CompactFunc(sorted, sameCode)
+	sorted = slices.CompactFunc(sortFound(sorted), sameCode)
 	l := &dwarfList{img: img.Image, at: make([]listed, len(sorted)), from: make([]int32, len(img.units)+1), ways: make([][]byte, len(img.units))}
 	for i := range sorted {
 		l.at[i] = sorted[i].listed
@@ -142,19 +140,12 @@ func (img *Image) rank(sites []found) {
 	}
 }
 
-// compareFound is compareSites: units and records are in the order of their entries.
-func compareFound(a, b found) int {
-	switch { // cmp.Or would compare all
-	case a.name != b.name:
-		return cmp.Compare(a.name, b.name)
-	case a.addr != b.addr:
-		return cmp.Compare(a.addr, b.addr)
-	case a.view != b.view:
-		return cmp.Compare(a.view, b.view)
-	case a.kind != b.kind:
-		return cmp.Compare(a.kind, b.kind)
-	}
-	return cmp.Compare(a.key(), b.key())
+// sortFound sorts as compareSites does, by what it compares last first: units and records are in the order of their entries.
+func sortFound(all []found) []found {
+	all = radix.Sort(all, func(x *found) uint64 { return x.key() })
+	all = radix.Sort(all, func(x *found) uint64 { return x.view<<8 | uint64(x.kind) })
+	all = radix.Sort(all, func(x *found) uint64 { return x.addr })
+	return radix.Sort(all, func(x *found) uint64 { return uint64(x.name) })
 }
 
 // sameCode reports whether two sites are descriptions of the same code: a linker that merges functions from several units, as C++ has them in headers, leaves

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -80,7 +81,7 @@ func grouped(sites []*dwarfloc.Site) ([]group, error) {
 			g.OutOfLine++
 		}
 	}
-	slices.SortStableFunc(out, func(a, b group) int {
+	radix.By(out, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return out, nil
@@ -260,7 +261,7 @@ func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables
 				v.Reasons[reasons.OptimizedOut] += f.Sites - known
 			}
 		}
-		slices.SortStableFunc(f.Variables, func(a, b VariableSummary) int { return cmp.Compare(a.Role, b.Role) })
+		radix.By(f.Variables, func(a, b *VariableSummary) int { return cmp.Compare(a.Role, b.Role) })
 	}
 	return out, nil
 }

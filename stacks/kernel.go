@@ -2,13 +2,13 @@ package stacks
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"os"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // kernelSymbol is a line of /proc/kallsyms.
@@ -68,6 +68,5 @@ func readSymbols(r io.Reader) (out []kernelSymbol) {
 		}
 		out = append(out, s)
 	}
-	slices.SortStableFunc(out, func(a, b kernelSymbol) int { return cmp.Compare(a.addr, b.addr) })
-	return out
+	return radix.Sort(out, func(s *kernelSymbol) uint64 { return s.addr })
 }

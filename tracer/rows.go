@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -88,7 +89,7 @@ func (s *Summary) Rows() ([]Row, error) {
 		}
 		out = append(out, rows...)
 	}
-	slices.SortStableFunc(out, func(a, b Row) int {
+	radix.By(out, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), slices.CompareFunc(a.Keys, b.Keys, func(x, y Key) int { return cmp.Compare(x.Text, y.Text) }))
 	})
 	return out, nil

@@ -1,7 +1,7 @@
 package types
 
 import (
-	"slices"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Variant is one of the alternatives that an object of a Rust enum can be.
@@ -25,7 +25,7 @@ func (t *Type) Variants() (discriminant *Member, out []Variant, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(out, func(a, b Variant) int {
+	radix.By(out, func(a, b *Variant) int {
 		switch {
 		case a.Default == b.Default:
 			return 0

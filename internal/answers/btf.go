@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
@@ -318,7 +318,7 @@ func (t *BTF) find(m Matcher) (out []btfSite, err error) {
 		return nil, t.btf.Error(err)
 	}
 	// Of inlined instances at one address, which have no views, the order of the section remains.
-	slices.SortStableFunc(out, func(a, b btfSite) int {
+	radix.By(out, func(a, b *btfSite) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), strings.Compare(a.kernelSymbol.name, b.kernelSymbol.name))
 	})
 	return out, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -48,7 +49,7 @@ func NewNotes(f *image.File) (*Notes, error) {
 	if errors.As(err, &damaged) {
 		return nil, &image.FormatError{Path: f.Path(), Section: sdt.Section, Offset: damaged.Offset, Msg: damaged.Msg}
 	}
-	slices.SortStableFunc(t.list, func(a, b sdt.Note) int {
+	radix.By(t.list, func(a, b *sdt.Note) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr))
 	})
 	return t, err

@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/needed"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -199,7 +200,7 @@ func (t *Symbols) ListOthers(m Matcher, known func(addr uint64) (bool, error)) (
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b symbolSite) int {
+	radix.By(all, func(a, b *symbolSite) int {
 		return cmp.Or(cmp.Compare(a.function, b.function), cmp.Compare(a.Addr, b.Addr))
 	})
 	out := make([]uint64, len(all))

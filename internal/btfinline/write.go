@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/pack"
@@ -390,9 +391,7 @@ func (w *writer) sizeOf(id btf.ID) (uint32, error) {
 func (w *writer) section() []byte {
 	for _, name := range slices.Sorted(maps.Keys(w.places)) {
 		all := w.places[name]
-		slices.SortStableFunc(all, func(a, b place) int {
-			return cmp.Or(cmp.Compare(a.function, b.function), cmp.Compare(a.offset, b.offset))
-		})
+		radix.Sort(all, func(p *place) uint64 { return uint64(p.function)<<32 | uint64(p.offset) })
 		for part := range slices.Chunk(all, maxElements) {
 			var rest []uint32
 			for _, p := range part {

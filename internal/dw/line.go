@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // The line table (DWARF 5 section 6.2) names the files that entries refer to, and
@@ -430,7 +431,7 @@ func (u *Unit) readRows(t *LineTable, wanted []Range, rows []Row) ([]Row, error)
 		return nil, p.err
 	}
 	if !sorted {
-		slices.SortStableFunc(rows, compareRows)
+		sortRows(rows)
 	}
 	return rows, nil
 }
@@ -444,16 +445,14 @@ func RowAt(rows []Row, addr uint64) *Row {
 	return &rows[k-1]
 }
 
-func compareRows(a, b Row) int {
-	c := cmp.Compare(a.Addr, b.Addr)
-	if c == 0 && a.End != b.End {
-		// One sequence may end where the next begins.
-		if a.End {
-			return -1
+// sortRows sorts rows by address. One sequence may end where the next begins.
+func sortRows(rows []Row) {
+	radix.Sort(rows, func(r *Row) uint64 { return r.Addr })
+	for i := range rows {
+		for k := i; k > 0 && rows[k].End && !rows[k-1].End && rows[k].Addr == rows[k-1].Addr; k-- {
+			rows[k], rows[k-1] = rows[k-1], rows[k]
 		}
-		return 1
 	}
-	return c
 }
 
 // ForgetRows frees the rows: 80 MB after a query for a line of a popular header. The

@@ -14,7 +14,7 @@ func TestPositions(t *testing.T) {
 		for range rng.IntN(12) {
 			rows = append(rows, Row{Addr: rng.Uint64N(8), Line: rng.Uint32N(3), Column: rng.Uint32N(2), End: rng.IntN(4) == 0})
 		}
-		slices.SortStableFunc(rows, compareRows)
+		sortRows(rows)
 		all := positionsOf(rows, nil)
 		for addr := range uint64(9) {
 			var want Row

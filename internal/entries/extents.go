@@ -1,7 +1,6 @@
 package entries
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Where units have code is read from all of them, which for a library of many small units takes longer than most questions: it is kept with the image's index.
@@ -64,7 +64,7 @@ func (x *extents) read(units []Unit) {
 			x.all = append(x.all, extent{dw.Range{Lo: r.Lo, Hi: max(r.Hi, r.Lo+1)}, i})
 		}
 	}
-	slices.SortStableFunc(x.all, func(a, b extent) int { return cmp.Compare(a.Lo, b.Lo) })
+	radix.Sort(x.all, func(e *extent) uint64 { return e.Lo })
 }
 
 // pack returns the form for unpack.

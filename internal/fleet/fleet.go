@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -111,7 +112,7 @@ func Check(ctx context.Context, sources []Source, wants []Want, o Options) (*Tab
 	if len(columns) == 0 {
 		return nil, errors.New("none of the images is a kernel's: all are programs'")
 	}
-	slices.SortStableFunc(columns, func(a, b column) int { return compareKernels(&a.kernel, &b.kernel) })
+	radix.By(columns, func(a, b *column) int { return compareKernels(&a.kernel, &b.kernel) })
 	nameApart(columns)
 	return tableOf(columns, wants)
 }

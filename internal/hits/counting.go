@@ -2,7 +2,6 @@ package hits
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -104,7 +104,7 @@ func (c *Counting) count() (out []tracer.Row, err error) {
 		}
 		out = append(out, rows...)
 	}
-	slices.SortStableFunc(out, func(a, b tracer.Row) int { return cmp.Compare(b.Hits, a.Hits) })
+	radix.Sort(out, func(r *tracer.Row) uint64 { return ^r.Hits })
 	return out, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -59,7 +60,7 @@ func (v *View) rows(rows []tracer.Row) (out []shown, all int) {
 		}
 	}
 	if order := v.order(); order != nil {
-		slices.SortStableFunc(out, order)
+		radix.By(out, order)
 	}
 	if all = len(out); v.Top > 0 && v.Top < all {
 		out = out[:v.Top]
@@ -153,27 +154,27 @@ func CheckSort(name string, o *tracer.SummaryOptions) error {
 }
 
 // order returns how rows are compared: numbers from the largest, texts as in a dictionary, or after "-" the other way round.
-func (v *View) order() func(a, b shown) int {
+func (v *View) order() func(a, b *shown) int {
 	name, reverse := strings.CutPrefix(v.Sort, "-")
-	var order func(a, b shown) int
+	var order func(a, b *shown) int
 	switch at := slices.Index(v.Options.By, name); {
 	case name == "" || name == "hits":
-		order = func(a, b shown) int { return cmp.Compare(b.Hits, a.Hits) }
+		order = func(a, b *shown) int { return cmp.Compare(b.Hits, a.Hits) }
 	case name == "rate":
-		order = func(a, b shown) int { return cmp.Compare(b.rate, a.rate) }
+		order = func(a, b *shown) int { return cmp.Compare(b.rate, a.rate) }
 	case at >= 0:
-		order = func(a, b shown) int { return compareKeys(a.Keys[at], b.Keys[at]) }
+		order = func(a, b *shown) int { return compareKeys(a.Keys[at], b.Keys[at]) }
 	default:
 		arg, of := "", name
 		if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 			arg, of = name[:dot], name[dot+1:]
 		}
 		i := max(slices.Index(v.Options.Totals, arg), 0)
-		order = func(a, b shown) int { return cmp.Compare(numberOf(&b.Totals[i], of), numberOf(&a.Totals[i], of)) }
+		order = func(a, b *shown) int { return cmp.Compare(numberOf(&b.Totals[i], of), numberOf(&a.Totals[i], of)) }
 	}
 	if reverse {
 		forward := order
-		order = func(a, b shown) int { return forward(b, a) }
+		order = func(a, b *shown) int { return forward(b, a) }
 	}
 	return order
 }

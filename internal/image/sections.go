@@ -1,7 +1,6 @@
 package image
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // source is an ELF file that sections are read from: the opened file, or its separate
@@ -117,7 +117,7 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 		list = append(list, taken{name: name, sec: s, index: i})
 	}
 	// Start with the largest, so that no large one is left to the end.
-	slices.SortStableFunc(list, func(a, b taken) int { return cmp.Compare(b.sec.FileSize, a.sec.FileSize) })
+	radix.Sort(list, func(t *taken) uint64 { return ^t.sec.FileSize })
 	err := inParallel(len(list), func(i int) (err error) {
 		t := &list[i]
 		t.d, err = src.sectionData(t.sec)
@@ -129,7 +129,7 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 	if err := src.relocate(f.arch.Name, list); err != nil {
 		return err
 	}
-	slices.SortStableFunc(list, func(a, b taken) int { return cmp.Compare(a.index, b.index) })
+	radix.Sort(list, func(t *taken) uint64 { return uint64(t.index) })
 	for i := range list {
 		t := &list[i]
 		if before, ok := out[t.name]; ok && joined[t.name] && src.file.Type == elf.ET_REL {

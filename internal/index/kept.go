@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/sealed"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 )
@@ -206,7 +207,7 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([][]byte, error) {
 	for n := range byName {
 		entries = append(entries, entry{x.NameOf(n), n})
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
+	radix.By(entries, func(a, b *entry) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.ref, b.ref))
 	})
 	var names, lists []byte

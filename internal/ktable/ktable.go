@@ -1,7 +1,6 @@
 package ktable
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -111,7 +110,7 @@ func (t *Tables) Edges(lo, hi uint64) ([]Edge, error) {
 	if code == nil {
 		return nil, nil
 	}
-	slices.SortFunc(out, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	radix.Sort(radix.Sort(out, func(e *Edge) uint64 { return e.To }), func(e *Edge) uint64 { return e.From })
 	return slices.Compact(out), code.err
 }
 

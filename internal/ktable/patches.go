@@ -2,12 +2,11 @@ package ktable
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Patch is code that a kernel on x86 has replaced once it has booted: Code, and then NOPs, are at
@@ -73,8 +72,7 @@ func (m *Marks) Patches() ([]Patch, error) {
 		})
 	}
 	// Of several for an address the last one that is taken stays.
-	slices.SortStableFunc(out, func(a, b Patch) int { return cmp.Compare(a.Addr, b.Addr) })
-	return out, nil
+	return radix.Sort(out, func(p *Patch) uint64 { return p.Addr }), nil
 }
 
 // replacement returns what an alternative puts there, if it is always taken.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Mapping is a file, or a part of one, that is mapped with instructions.
@@ -122,7 +124,7 @@ func (w *Watcher) read() {
 	for _, r := range w.rings {
 		all = r.read(all)
 	}
-	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.time, b.time) })
+	radix.Sort(all, func(r *record) uint64 { return r.time })
 	for i := range all {
 		w.apply(&all[i])
 	}

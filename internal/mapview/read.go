@@ -11,6 +11,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Map is a map of an object, or its variables in a section.
@@ -104,9 +106,9 @@ func read(name string, spec *ebpf.CollectionSpec, m *ebpf.Map) (Map, error) {
 	}
 	v.Slots = isArray && isHistogram(name) && len(v.Entries) > 0 && v.Entries[0].Value.Fields == nil
 	if v.Slots {
-		slices.SortStableFunc(v.Entries, func(a, b Entry) int { return cmp.Compare(a.Key.size(), b.Key.size()) })
+		radix.By(v.Entries, func(a, b *Entry) int { return cmp.Compare(a.Key.size(), b.Key.size()) })
 	} else {
-		slices.SortStableFunc(v.Entries, func(a, b Entry) int { return cmp.Compare(b.Value.size(), a.Value.size()) })
+		radix.By(v.Entries, func(a, b *Entry) int { return cmp.Compare(b.Value.size(), a.Value.size()) })
 	}
 	return v, nil
 }

@@ -3,6 +3,8 @@ package packfile
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // mark is a symbol of a block.
@@ -106,15 +108,7 @@ func (b *block) marks(w *Writer) (out []mark) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b mark) int {
-		if a.addr < b.addr {
-			return -1
-		} else if a.addr > b.addr {
-			return 1
-		}
-		return 0
-	})
-	return out
+	return radix.Sort(out, func(m *mark) uint64 { return m.addr })
 }
 
 // symbolAt returns the last of a block's symbols at or before an address.

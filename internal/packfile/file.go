@@ -2,7 +2,8 @@ package packfile
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Section is the section of a pack that has the sites.
@@ -54,27 +55,19 @@ type listed struct {
 	inline     bool
 }
 
-// compareListed is the order of sites: by function, address, view, kind and entry.
-func compareListed(a, b listed) int {
-	switch { // cmp.Or would compare all
-	case a.name != b.name:
-		return cmp.Compare(a.name, b.name)
-	case a.addr != b.addr:
-		return cmp.Compare(a.addr, b.addr)
-	case a.view != b.view:
-		return cmp.Compare(a.view, b.view)
-	case a.inline != b.inline:
-		if b.inline {
-			return -1
-		}
+func (x *listed) kind() uint64 {
+	if x.inline {
 		return 1
 	}
-	return compareRefs(a.Ref, b.Ref)
+	return 0
 }
 
-// sortListed returns sites in the image's order.
+// sortListed returns sites in the image's order: by function, address, view, kind and entry, the last of which is sorted by first.
 func sortListed(all []listed) []Ref {
-	slices.SortFunc(all, compareListed)
+	all = radix.Sort(all, func(x *listed) uint64 { return uint64(x.Block)<<32 | uint64(x.Index) })
+	all = radix.Sort(all, func(x *listed) uint64 { return x.view<<1 | x.kind() })
+	all = radix.Sort(all, func(x *listed) uint64 { return x.addr })
+	all = radix.Sort(all, func(x *listed) uint64 { return uint64(x.name) })
 	out := make([]Ref, len(all))
 	for i := range all {
 		out[i] = all[i].Ref

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/btf"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
@@ -179,9 +180,9 @@ func (e *encoder) rankParams() {
 		e.params = append(e.params, p)
 		types[p.Type]++
 	}
-	slices.SortFunc(e.params, func(a, b Param) int {
-		if params[a] != params[b] {
-			return params[b] - params[a]
+	radix.By(e.params, func(a, b *Param) int {
+		if params[*a] != params[*b] {
+			return params[*b] - params[*a]
 		}
 		if a.Name != b.Name {
 			return int(e.text(a.Name)) - int(e.text(b.Name))

@@ -1,7 +1,11 @@
-// Package radix sorts by 64-bit keys such as addresses.
+// Package radix sorts by 64-bit keys such as addresses, and by comparison where speed does not matter.
 package radix
 
-import "sync"
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
 
 // few is how many items are sorted by insertion: counting takes longer.
 const few = 24
@@ -26,9 +30,38 @@ func Sort[T any](items []T, key func(*T) uint64) []T {
 	for i := range items {
 		r.keys[i] = key(&items[i])
 	}
-	from := r.order()
-	// Each item moves to where it belongs, along the circles in which one takes the place of the next. The symbols of a kernel are 1.9 MB: copies of them
-	// would be collected sooner.
+	move(items, r.order())
+	r.done()
+	return items
+}
+
+// By sorts items in the order of a comparison, where they are, and returns them. It is stable. Numbers of items are
+// sorted: slices.SortFunc would be made anew for each type, in 5 to 20 KB of code, and moves large items often.
+//
+//go:noinline
+func By[T any](items []T, compare func(a, b *T) int) []T {
+	r := roomOf(len(items))
+	for i := range r.from {
+		r.from[i] = uint32(i)
+	}
+	sortNumbers(r.from, func(a, b uint32) int { return compare(&items[a], &items[b]) })
+	move(items, r.from)
+	r.done()
+	return items
+}
+
+func sortNumbers(list []uint32, compare func(a, b uint32) int) {
+	slices.SortFunc(list, func(a, b uint32) int {
+		if c := compare(a, b); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+}
+
+// move puts items into the order of their numbers, along the circles in which one takes the place of the next. The
+// symbols of a kernel are 1.9 MB: copies of them would be collected sooner. The numbers are used up.
+func move[T any](items []T, from []uint32) {
 	for i := range from {
 		if from[i] == placed {
 			continue
@@ -44,8 +77,6 @@ func Sort[T any](items []T, key func(*T) uint64) []T {
 		}
 		items[to] = first
 	}
-	r.done()
-	return items
 }
 
 // placed is in place of the number of an item that is where it belongs.

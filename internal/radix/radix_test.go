@@ -28,3 +28,20 @@ func TestSort(t *testing.T) {
 		}
 	}
 }
+
+// TestBy compares the result with that of a stable sort by the same comparison.
+func TestBy(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{0, 1, 2, 13, 1000, small + 1} {
+		type item struct{ name, i int }
+		items := make([]item, n)
+		for i := range items {
+			items[i] = item{r.IntN(n/3 + 1), i}
+		}
+		want := slices.Clone(items)
+		slices.SortStableFunc(want, func(a, b item) int { return cmp.Compare(b.name, a.name) })
+		if got := By(items, func(a, b *item) int { return cmp.Compare(b.name, a.name) }); !slices.Equal(got, want) {
+			t.Errorf("%d items are in another order", n)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // groups are those of one function.
@@ -205,7 +206,7 @@ func (o *observed) withHanded(g *groups) *observed {
 // pack appends the groups to b.
 func (g *groups) pack(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(g.by)))
-	keys := slices.SortedFunc(maps.Keys(g.by), func(a, b groupKey) int { return cmp.Or(cmp.Compare(a.parameter, b.parameter), a.Compare(&b.Kind)) })
+	keys := radix.By(slices.Collect(maps.Keys(g.by)), func(a, b *groupKey) int { return cmp.Or(cmp.Compare(a.parameter, b.parameter), a.Compare(&b.Kind)) })
 	for _, k := range keys {
 		b = binary.AppendUvarint(b, uint64(k.parameter))
 		b = g.by[k].Pack(k.Pack(b))

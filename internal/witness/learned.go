@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
@@ -117,7 +118,7 @@ func (l *learned) pack() []byte {
 	for k, g := range l.groups {
 		functions = append(functions, function{k.hash(), g.pack(k.pack(nil))})
 	}
-	slices.SortFunc(functions, func(a, b function) int {
+	radix.By(functions, func(a, b *function) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), slices.Compare(a.groups, b.groups))
 	})
 	b = binary.AppendUvarint(b, uint64(len(functions)))
