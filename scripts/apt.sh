@@ -59,10 +59,11 @@ if [[ -n $suite ]]; then
 		-o "Dir::Cache=$lists/cache")
 fi
 
+# update reads package lists anew. While a mirror is being updated, some of them may not be had: the package that is wanted may be in others, and a download that fails says so.
 update() {
 	local root=()
 	((EUID == 0)) || [[ -n $suite ]] || root=(sudo)
-	"${root[@]}" apt-get "${apt[@]}" update >&2
+	"${root[@]}" apt-get "${apt[@]}" update >&2 || say "some package lists could not be read"
 }
 
 # download PACKAGE saves the package's file in the current folder, and updates the package

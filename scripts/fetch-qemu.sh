@@ -21,7 +21,8 @@ printf 'deb %s/debian trixie main\ndeb %s/debian-security trixie-security main\n
 # No package counts as installed: the libraries come from trixie too.
 apt=(-q -o APT::Sandbox::User=root -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
 	-o "Dir::State=$work" -o "Dir::State::Lists=$work/lists" -o "Dir::State::status=$work/status" -o "Dir::Cache=$work/cache")
-apt-get "${apt[@]}" update >&2
+# One of the lists may be missing while the mirror is being updated: see update in apt.sh.
+apt-get "${apt[@]}" update >&2 || true
 apt-get "${apt[@]}" -y --no-install-recommends --download-only install qemu-system-misc >&2
 for deb in "$work"/cache/archives/*.deb; do
 	dpkg-deb -x "$deb" "$work/qemu-10"
