@@ -39,11 +39,14 @@ func Of(producer string) Compiler {
 // Marked reports whether GCC's rows of a function have markers of statements (-gstatement-frontiers): then rows of instructions begin
 // none. Where a function has no markers, as after link-time optimization that cloned it, and before GCC 8, each row of an instruction at
 // another place in the source begins a statement, and only one for another discriminator of the same place does not (GCC: gcc/final.cc,
-// notice_source_line). So the rows say it, and not the producer's name or its options.
+// notice_source_line). So the rows say it, and not the producer's name or its options. Those before the first statement say nothing: where a function's
+// cold part begins, the flag is what the section had it to be at the end of another function's, and so it is in a row that has no instruction before it.
 func Marked(rows []dw.Row) bool {
+	begun := false
 	for i := 1; i < len(rows); i++ {
 		r, before := &rows[i], &rows[i-1]
-		if !r.Stmt && !r.End && !before.End && (r.Line != before.Line || r.Column != before.Column || r.File != before.File) {
+		begun = begun || before.Stmt
+		if begun && !r.Stmt && !r.End && !before.End && (r.Line != before.Line || r.Column != before.Column || r.File != before.File) {
 			return true
 		}
 	}
