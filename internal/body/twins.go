@@ -18,6 +18,10 @@ type Twins struct {
 	Starts map[Place]bool // of the statements at which they begin
 	// Unmarked are those of the bodies whose entries in the debug information have no statement.
 	Unmarked []int32
+	// Rests are those of which only a common rest is left: GCC notes where another of the bodies is entered, with a view, and of these
+	// only where their pieces are; and the first statement that they have no body has that is entered. GCC has merged the rests of several
+	// calls (-ftree-tail-merge), and a run that comes there from another body goes on. A second call, whose first statement is there too, has begun.
+	Rests []int32
 }
 
 // TwinsOf returns the bodies of a body's function, or nil if it is the only one.
@@ -61,12 +65,29 @@ func (c *Code) readTwins() {
 			}
 			for ; at < len(c.Statements); at++ {
 				if r := &c.Statements[at]; b.Has(r.Own) && (r.Addr > b.Start || r.View >= b.View) {
-					t.Starts[r.Place] = true
+					if c.isRest(t, b, r.Place) {
+						t.Rests = append(t.Rests, k)
+					} else {
+						t.Starts[r.Place] = true
+					}
 					break
 				}
 			}
 		}
 	}
+}
+
+// isRest reports whether a body, of which a statement is the first one, is what Twins.Rests has.
+func (c *Code) isRest(t *Twins, b *Body, first Place) bool {
+	entered := false
+	return !b.Marked && len(b.Ranges) > 1 && !slices.ContainsFunc(t.Bodies, func(k int32) bool {
+		x := &c.Bodies[k]
+		if !x.Marked || !x.Viewed || b.Has(k) || x.Has(b.First) {
+			return false
+		}
+		entered = true
+		return slices.ContainsFunc(c.Statements, func(r Statement) bool { return r.Place == first && x.Has(r.Own) })
+	}) && entered
 }
 
 // Has reports whether a body is a twin of another or inside a twin. One that encloses the other is

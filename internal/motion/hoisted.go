@@ -28,7 +28,7 @@ func (c *Rules) WithoutHoisted(i int32, twins *body.Twins, marks []flow.Mark) []
 		return slices.Delete(marks, at, at+1)
 	case (f.exits && (f.body || f.twin) || f.twin && f.body) && !c.StatementIn(i, c.Graph.Insns[marks[at].Insn].Addr):
 		marks[at].Kind = flow.MarkPerhaps
-	case marks[at].View == 0 && twins.SameCall(c.Code, i) && !c.StatementIn(i, c.Graph.Insns[marks[at].Insn].Addr):
+	case marks[at].View == 0 && twins.SameCall(c.Code, i) && !c.StatementIn(i, c.Graph.Insns[marks[at].Insn].Addr), twins != nil && slices.Contains(twins.Rests, i):
 		marks[at].Kind = flow.MarkInside // what a run of such a body began may go on here
 	default:
 		marks[at].Kind = flow.MarkEnter
