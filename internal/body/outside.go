@@ -40,6 +40,25 @@ func (c *Code) computedOutside(i int, register uint64, from int32, only bool, mo
 	})
 }
 
+// MadeInside reports whether an instruction of a body has computed or loaded what a register has at an instruction, with none but the body's from there on: the body has begun before it.
+// From a slot of the frame a register gets what was passed again. An instruction that is followed by others may have been moved up, or be one of the caller's that does the same.
+func (c *Code) MadeInside(i int, register, at uint64) bool {
+	n, ok := c.Graph.At(at)
+	if !ok || c.Why != "" {
+		return false
+	}
+	s, first := c.Arch.State(), c.Graph.Blocks[c.Graph.Block(int32(n))].First
+	for before := int32(n) - 1; before >= first && c.Bodies[i].Has(c.Owner[before]); before-- {
+		code := c.Graph.Bytes(before)
+		if w, ok := c.Arch.Writes(code); !ok || w.Registers.Has(register) {
+			s.Step(code, c.Graph.Insns[before].Addr)
+			v, known := s.Register(register)
+			return ok && known && s.Made(v)
+		}
+	}
+	return false
+}
+
 // placed reports whether an instruction has a place of its own. Where it changes a register in place, LLVM puts a copy to that before it, with the same place.
 func (c *Code) placed(at int32, register uint64) bool {
 	row := c.RowAt(at)

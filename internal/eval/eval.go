@@ -45,6 +45,7 @@ type Context interface {
 type BaseType struct {
 	Size   int // bytes: 1 to 8
 	Signed bool
+	Bits   uint64 // if these are fewer than its bytes have; else 0
 }
 
 // ErrInvalidExpression is wrapped by Evaluate's error if the expression violates DWARF's

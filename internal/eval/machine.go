@@ -31,7 +31,19 @@ func (ev *Evaluator) wrap(e *loc.Expr, t *BaseType) *loc.Expr {
 	if t == nil {
 		return e
 	}
-	return ev.Extend(e, t.Size, t.Signed)
+	return ev.extend(e, t, t.Signed)
+}
+
+// extend truncates a value to a type's width, and extends it with a sign or without.
+func (ev *Evaluator) extend(e *loc.Expr, t *BaseType, signed bool) *loc.Expr {
+	if t.Bits == 0 {
+		return ev.Extend(e, t.Size, signed)
+	}
+	if !signed {
+		return ev.Binary(ops.And, e, ev.Const(1<<t.Bits-1))
+	}
+	by := ev.Const(64 - t.Bits)
+	return ev.Binary(ops.Shra, ev.Binary(ops.Shl, e, by), by)
 }
 
 // terminator is what a part of a composite location ends with.

@@ -168,7 +168,7 @@ func (m *machine) reinterpret(off uint64) *stop {
 	}
 	e := v.e
 	if t == nil && v.typ != nil {
-		e = m.ev.Extend(e, v.typ.Size, false)
+		e = m.ev.extend(e, v.typ, false)
 	}
 	m.push(m.ev.wrap(e, t), t)
 	return nil
@@ -314,10 +314,10 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	if t == nil {
 		ae, be = m.ev.operands(kind, a, b)
 	} else if a.typ == nil {
-		ae = m.ev.Extend(ae, t.Size, t.Signed)
+		ae = m.ev.extend(ae, t, t.Signed)
 	}
 	if t != nil && b.typ != nil && !shift && t.Signed != b.typ.Signed {
-		be = m.ev.Extend(be, t.Size, t.Signed)
+		be = m.ev.extend(be, t, t.Signed)
 	}
 	if shift && b.typ == nil {
 		be = m.ev.unsigned(b)
@@ -331,7 +331,7 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 		if be.Op != ops.Const && t.Size != m.ev.Encoding.AddressSize {
 			return invalid("%s on operands of different types", opName(code))
 		}
-		be = m.ev.Extend(be, t.Size, t.Signed)
+		be = m.ev.extend(be, t, t.Signed)
 	} else if !shift && b.typ != nil && (t == nil || *t != *b.typ && (t.Size != b.typ.Size || o.signed != o.unsigned)) {
 		return invalid("%s on operands of different types", opName(code))
 	}
@@ -339,9 +339,9 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	// must first extend the value the other way, from its type's width.
 	switch {
 	case kind == ops.Shr && t != nil && t.Signed:
-		ae = m.ev.Extend(ae, t.Size, false)
+		ae = m.ev.extend(ae, t, false)
 	case kind == ops.Shra && t != nil && !t.Signed:
-		ae = m.ev.Extend(ae, t.Size, true)
+		ae = m.ev.extend(ae, t, true)
 	}
 	if shift && be.Op == ops.Const && int64(be.K) < 0 {
 		// GCC 12 writes shifts by -36 for a bit-field of a structure that is passed by value.

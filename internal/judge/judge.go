@@ -120,6 +120,8 @@ type Evidence interface {
 	Outside(only bool) (bool, error)
 	// KeptOutside reports whether an instruction that is not the body's has stored all bits of what the register holds, on the one path to the probe.
 	KeptOutside() (bool, error)
+	// MadeInside reports whether an instruction of the body has computed or loaded what the register holds before the probe, and none of others follows.
+	MadeInside() (bool, error)
 	// Stepped reports whether the register that it is computed from was last written by an access that adds to it just what the computation does.
 	Stepped() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.

@@ -16,6 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across bool
 	chosen, returned, narrower, spent                       bool
 	outside, only, several, keptOutside, cut, ofNumber      bool
+	madeInside                                              bool
 	assigned                                                judge.Assignment
 	err                                                     error
 }
@@ -35,6 +36,7 @@ func (k known) Stepped() (bool, error)              { return k.stepped, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Outside(only bool) (bool, error)     { return k.outside && (k.only || !only), k.err }
 func (k known) KeptOutside() (bool, error)          { return k.keptOutside, k.err }
+func (k known) MadeInside() (bool, error)           { return k.madeInside, k.err }
 func (k known) Several() (bool, error)              { return k.several, k.err }
 func (k known) Spent() (bool, error)                { return k.spent, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
@@ -87,6 +89,7 @@ func TestRows(t *testing.T) {
 		{"made", true, with(llvm, func(c *candidate) { c.Constant = true }), known{made: true}},
 		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{made: true, spent: true}},
 		{"made", true, llvm, known{made: true, spent: true}},
+		{"made inside", true, llvm, known{madeInside: true, passedOn: true}},
 		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"overtaken", true, views, known{overtaken: true}},

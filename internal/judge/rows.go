@@ -337,6 +337,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// clang 14 gives the load of "c = tolower(c)" no line, so that the body begins behind it.
+		Name: "made inside", Because: "an instruction of the body has made what the register holds, and the probe follows", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Place != Held || c.Entry {
+				return false, nil
+			}
+			return e.MadeInside()
+		},
+	},
+	{
 		// Of "a = b" at the body's beginning no note is left but that of b's place, for both.
 		Name: "another's", Because: "another parameter of the body, or another part of it, is in the same place, and a statement may have made one the other", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {

@@ -52,6 +52,9 @@ func (Silent) Spent() (bool, error) { return false, nil }
 // Outside is false.
 func (Silent) Outside(bool) (bool, error) { return false, nil }
 
+// MadeInside is false.
+func (Silent) MadeInside() (bool, error) { return false, nil }
+
 // KeptOutside is false.
 func (Silent) KeptOutside() (bool, error) { return false, nil }
 

@@ -216,17 +216,23 @@ func (ev *Evaluator) cutsForCall(l *loc.Location, t *types.Type, bits uint64) (b
 // beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to. bits is how many it has, or 0 if there
 // are several.
 func (ev *Evaluator) beginsField(m body.Slot) (bits uint64, is bool, err error) {
+	c, err := ev.codeOf(ev.spot)
+	if err != nil {
+		return 0, false, err
+	}
+	// GCC notes the memory by any register that has the pointer, and the caller's variable in the one that it was moved from.
+	bases := body.Registers(1)<<m.Base | c.Held().Alike(m.Base, ev.spot.At.Addr)
 	_, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		l, ok := ev.placeOfVariable(x)
 		if !ok {
 			return false, nil
 		}
 		at := uint64(m.Off)
-		pointer := l.Kind == loc.KindRegister && l.Expr.K == m.Base
+		pointer := l.Kind == loc.KindRegister && bases.Has(l.Expr.K)
 		if l.Kind == loc.KindMemory {
 			var few [1]body.Slot
 			own := slotAt(few[:0], l.Expr, 0)
-			if len(own) != 1 || own[0].Base != m.Base || own[0].Off > m.Off {
+			if len(own) != 1 || !bases.Has(own[0].Base) || own[0].Off > m.Off {
 				return false, nil
 			}
 			at = uint64(m.Off - own[0].Off)

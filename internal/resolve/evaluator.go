@@ -3,6 +3,8 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -167,9 +169,12 @@ func (ev *Evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err er
 		err = u.Data.Errorf(".debug_info", off, "a typed operation names an entry that is no base type")
 	}
 	var size, enc uint64
+	var name dw.Value
 	if err == nil {
 		err = e.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
+			case dw.AttrName:
+				name = v
 			case dw.AttrByteSize:
 				size = v.U
 			case dw.AttrEncoding:
@@ -189,9 +194,23 @@ func (ev *Evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err er
 		return t, unsupported("a base type of encoding %#x", enc), nil
 	}
 	if 0 < t.Size && t.Size <= 8 { // LLVM writes types of 3, 5, 6 and 7 bytes for padding between a structure's members
-		return t, r, nil
+		t.Bits, err = bitsByName(u, name, t.Size)
+		return t, r, err
 	}
 	return t, unsupported("an integer type of %d bytes", t.Size), nil
+}
+
+// bitsByName returns how many bits a type has that LLVM made for a conversion, or 0 if as many as its bytes. The size is rounded up to bytes, and the name alone says the
+// number: "DW_ATE_unsigned_1" is a truth value of one byte of which the lowest bit counts (llvm/lib/CodeGen/AsmPrinter/DwarfCompileUnit.cpp, createBaseTypeDIEs).
+func bitsByName(u *entries.Unit, name dw.Value, size int) (bits uint64, err error) {
+	s, err := u.StringValue(name)
+	if rest, ok := strings.CutPrefix(s, "DW_ATE_"); err == nil && ok {
+		_, rest, _ = strings.Cut(rest, "_")
+		if n, e := strconv.ParseUint(rest, 10, 8); e == nil && 0 < n && n < 8*uint64(size) {
+			bits = n
+		}
+	}
+	return bits, err
 }
 
 func unsupported(format string, args ...any) loc.Reason {

@@ -160,14 +160,17 @@ func SetFirst(s *entries.Spot, l *loc.Location) bool {
 
 // truth reports whether a location is the low bit of another one, for a truth value.
 func truth(v *Answer, l *loc.Location) bool {
-	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != ops.And {
+	if v.Loc.Kind != loc.KindValue {
+		return false
+	}
+	e := arithmetic.Unextended(v.Loc.Expr)
+	if e.Op != ops.And {
 		return false
 	}
 	t, err := v.Type.Resolve()
 	if err != nil || t.Kind != types.Bool {
 		return false
 	}
-	e := v.Loc.Expr
 	return e.B.Op == ops.Const && e.B.K == 1 && arithmetic.EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
 }
 

@@ -96,7 +96,7 @@ func (s *State) Differs(a, b Value, bits uint8) bool {
 	if ok && d.IsConstant() {
 		return d.Const&Mask(bits) != 0
 	}
-	return !s.t.astray && s.made(a) != s.made(b)
+	return !s.t.astray && s.Made(a) != s.Made(b)
 }
 
 // Input returns the register that held a number where the path begins, if one did, and how many lower bits of it the number has.
@@ -182,8 +182,8 @@ func (s *State) Computes(a Value) (computes, offset bool) {
 	}
 }
 
-// made reports whether a number is none of those where the path begins, and no sum of them.
-func (s *State) made(v Value) bool {
+// Made reports whether a number is none of those where the path begins, and no sum of them.
+func (s *State) Made(v Value) bool {
 	for _, x := range v.Terms {
 		switch k := &s.t.Symbols[x.Symbol]; k.Kind {
 		case UnknownNumber, ReturnedNumber, calledNumber:
@@ -195,7 +195,7 @@ func (s *State) made(v Value) bool {
 				return true // from a slot of the frame it may be what was there all the time
 			}
 		case ZeroExtended, SignExtended, Partly:
-			if k.Bits%8 != 0 || s.made(k.Of) {
+			if k.Bits%8 != 0 || s.Made(k.Of) {
 				return true // a mask of other than whole bytes is no conversion
 			}
 		}

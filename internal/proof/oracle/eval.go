@@ -35,6 +35,7 @@ type BaseType struct {
 	Size   int // bytes
 	Signed bool
 	Float  bool // neither an integer nor an address: not supported
+	Bits   int  // of an integer with fewer bits than its bytes have, or 0
 }
 
 // Machine is the state that an expression is evaluated in. A function that is nil has no
@@ -213,10 +214,15 @@ func (r *run) push(v uint64) { r.pushTyped(v, nil) }
 
 // pushTyped pushes a value, reduced to its type's width.
 func (r *run) pushTyped(v uint64, t *BaseType) {
-	if t != nil {
-		v = Extend(v, t.Size, t.Signed)
-	} else {
+	switch {
+	case t == nil:
 		v = Extend(v, r.address(), false)
+	case t.Bits == 0:
+		v = Extend(v, t.Size, t.Signed)
+	case t.Signed:
+		v = uint64(int64(v<<(64-t.Bits)) >> (64 - t.Bits))
+	default:
+		v &= 1<<t.Bits - 1
 	}
 	r.stack = append(r.stack, value{v: v, t: t})
 }

@@ -132,6 +132,13 @@ func (r *Reader) baseType(t *tree, off uint64) (BaseType, error) {
 	}
 	size, _ := n.Val(attrByteSize).(int64)
 	b := BaseType{Size: int(size)}
+	name, _ := n.Val(attrName).(string)
+	for _, made := range []string{"DW_ATE_unsigned_%d", "DW_ATE_signed_%d"} { // by LLVM, for its conversions
+		if got, _ := fmt.Sscanf(name, made, &b.Bits); got == 1 && b.Bits >= 1 && b.Bits < 8*b.Size {
+			break
+		}
+		b.Bits = 0
+	}
 	switch enc, _ := n.Val(attrEncoding).(int64); enc {
 	case encSigned, encSignedChar:
 		b.Signed = true
