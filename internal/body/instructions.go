@@ -44,11 +44,6 @@ func (c *Code) HasSuch(i int32, such func(n int32) bool) bool {
 	return false
 }
 
-// ActsAtAll reports whether an instruction of a body calls, or writes memory where others may see it.
-func (c *Code) ActsAtAll(i int32) bool {
-	return c.HasSuch(i, func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) && c.Acts(n) })
-}
-
 // Owns reports whether a block has an instruction of a body's own text.
 func (c *Code) Owns(i int32, block *flow.Block) bool {
 	return slices.Contains(c.Owner[block.First:block.Last], i)

@@ -23,8 +23,8 @@ func (c *Rules) comparesKept(i, first int32, in []flow.Way) bool {
 	var made insn.Registers
 	compares := false
 	for at := first; at < end && c.Bodies[i].Has(c.Owner[at]); at++ {
-		if row := c.RowAt(at); row != nil && row.Line == 0 {
-			continue // merged from several, or nobody's
+		if row := c.RowAt(at); row != nil && row.Line == 0 || c.Graph.Insns[at].Kind == flow.Jump {
+			continue // merged from several, or nobody's; or it only leads on
 		}
 		code := c.Graph.Bytes(at)
 		r, w, ok := c.Arch.Accesses(code)
@@ -212,7 +212,7 @@ func (c *Rules) goesOnAlways(block int32, of func(n int32) (is, on bool)) bool {
 // code of the caller's, at an earlier line of the function: LLVM loads ahead of a loop what each turn has in a register. A run goes back in its text only in a loop.
 func (c *Rules) loadsAhead(i, first int32, marks []flow.Mark) bool {
 	row := c.RowAt(first)
-	if c.Unit.GNU() || c.Unit.IsGo() || row == nil || row.Line == 0 || !c.ActsAtAll(i) {
+	if c.Unit.GNU() || c.Unit.IsGo() || row == nil || row.Line == 0 || !c.actsAtAll(i) {
 		return false
 	}
 	own := func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) && c.Graph.Insns[n].Kind != flow.Nop }

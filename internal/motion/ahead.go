@@ -63,7 +63,7 @@ func (c *Rules) actsAhead(i, n int32) (acts, leaves bool) {
 func (c *Rules) Early(i, first int32) bool {
 	n := c.Graph.Block(first)
 	compares, ok := c.beforeTest(i, n)
-	if !ok || compares || !c.Unit.GNU() || !c.ActsAtAll(i) {
+	if !ok || compares || !c.Unit.GNU() || !c.actsAtAll(i) {
 		return false
 	}
 	acts, leaves := c.actsAhead(i, n)
@@ -74,11 +74,19 @@ func (c *Rules) Early(i, first int32) bool {
 func (c *Rules) ownIn(i, block int32) (own, acts bool) {
 	for at := c.Graph.Blocks[block].First; at < c.Graph.Blocks[block].Last; at++ {
 		if c.Bodies[i].Has(c.Owner[at]) {
-			own, acts = true, acts || c.Acts(at)
+			own, acts = true, acts || c.shows(at)
 		}
 	}
 	return own, acts
 }
+
+// actsAtAll reports whether a body does anywhere what can be seen, or tests.
+func (c *Rules) actsAtAll(i int32) bool {
+	return c.HasSuch(i, func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) && c.shows(n) })
+}
+
+// shows reports whether an instruction does what can be seen, or tests. A jump that is always taken shows nothing of the body that has its position: it is where blocks were laid out.
+func (c *Rules) shows(at int32) bool { return c.Graph.Insns[at].Kind != flow.Jump && c.Acts(at) }
 
 // LLVM moves what both sides of a test of the caller's compute to the code before it, with the position that one of them has, and merges the rest
 // of that side with the same of others: such code has no position, and no body. Whether a run has begun where a body only computes is then not

@@ -120,7 +120,7 @@ func (c *Rules) tests(i, first int32, in []flow.Way) bool {
 		return w.Insn != first && (x == nil || y != nil && c.PlaceOf(x, first) == c.PlaceOf(y, w.Insn)) && !c.idle(i, w.Insn)
 	}
 	return c.idle(i, first) && !slices.ContainsFunc(in, like) &&
-		c.ActsAtAll(i)
+		c.actsAtAll(i)
 }
 
 // comparesAgain reports whether all that is left of a piece of a body that begins at an instruction is the comparison with which runs begin elsewhere, and what is computed with it,
@@ -129,7 +129,7 @@ func (c *Rules) tests(i, first int32, in []flow.Way) bool {
 func (c *Rules) comparesAgain(i, first int32, in []flow.Way) bool {
 	code := c.Graph.Bytes(first)
 	reads, w, ok := c.Arch.Accesses(code)
-	if !ok || w != (insn.Writes{}) || reads == 0 || c.Unit.GNU() || !c.idle(i, first) || !c.ActsAtAll(i) {
+	if !ok || w != (insn.Writes{}) || reads == 0 || c.Unit.GNU() || !c.idle(i, first) || !c.actsAtAll(i) {
 		return false
 	}
 	var made map[int32]bool

@@ -167,7 +167,7 @@ func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
 // OnlyComputes reports whether all that is known of a piece of a body that begins at an instruction is that it computes something for the caller, where the body
 // does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
 func (c *Rules) OnlyComputes(i, first int32) bool {
-	return c.Unit.GNU() && c.idle(i, first) && c.ActsAtAll(i)
+	return c.Unit.GNU() && c.idle(i, first) && c.actsAtAll(i)
 }
 
 // Unframes reports whether an instruction of GCC's code ends the function's frame: it changes the stack pointer, and behind it in its block is nothing but a body's rest and more such, before
