@@ -85,8 +85,11 @@ func (c *Rules) actsAtAll(i int32) bool {
 	return c.HasSuch(i, func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) && c.shows(n) })
 }
 
-// shows reports whether an instruction does what can be seen, or tests. A jump that is always taken shows nothing of the body that has its position: it is where blocks were laid out.
-func (c *Rules) shows(at int32) bool { return c.Graph.Insns[at].Kind != flow.Jump && c.Acts(at) }
+// shows reports whether an instruction does what can be seen, or tests. A jump that is always taken shows nothing of the body that has its position where LLVM has put it there, to
+// lay out blocks; what GCC moves leaves no jump.
+func (c *Rules) shows(at int32) bool {
+	return (c.Graph.Insns[at].Kind != flow.Jump || c.Unit.GNU()) && c.Acts(at)
+}
 
 // LLVM moves what both sides of a test of the caller's compute to the code before it, with the position that one of them has, and merges the rest
 // of that side with the same of others: such code has no position, and no body. Whether a run has begun where a body only computes is then not
