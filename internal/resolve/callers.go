@@ -251,10 +251,11 @@ func describe(u *entries.Unit, w wanted) (*described, error) {
 			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
 		}
 		if w.place == "" {
-			noted = append(noted, notedCall{c, v.Expr, value != nil && (value.Op == ops.Const || value.Op == ops.Addr)})
+			fixed := value != nil && (value.Op == ops.Const || value.Op == ops.Addr)
+			noted = append(noted, notedCall{c, v.Expr, fixed, placesOf(value, uint64(u.Img.Arch().SP))})
 		}
 	}
-	if err := d.leaveRepeated(u, noted); err != nil {
+	if err := d.leaveRepeated(u, w.rec, noted); err != nil {
 		return d, err
 	}
 	if err := d.jumped(u, x, w); err != nil {

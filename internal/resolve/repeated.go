@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
@@ -17,40 +18,145 @@ import (
 type notedCall struct {
 	call  *caller.Call
 	expr  []byte
-	fixed bool // it is a number, or an address in the image
+	fixed bool   // it is a number, or an address in the image
+	reads places // else it is made of what is there, if that is known
 }
 
-// leaveRepeated takes out what calls pass to which execution comes only behind other calls, of which the last notes the same number.
-func (d *described) leaveRepeated(u *entries.Unit, noted []notedCall) error {
+// leaveRepeated takes out what calls of the function that a record is pass to which execution comes only behind other calls, of which the last may have passed the same.
+func (d *described) leaveRepeated(u *entries.Unit, rec int32, noted []notedCall) error {
 	var repeated []uint64
-	var c *body.Code
-	var of *notedCall                   // the code is that of its caller
-	calls := make(map[int32]*notedCall) // there, by the instructions that call
+	k := keptCalls{u: u, rec: rec}
 	for i := range noted {
 		x := &noted[i]
-		if !x.fixed || !slices.ContainsFunc(noted, func(y notedCall) bool { return y.call != x.call && x.same(&y) }) {
+		like := func(y notedCall) bool {
+			return y.call != x.call && x.beside(&y) && y.fixed == x.fixed && (!x.fixed || bytes.Equal(x.expr, y.expr))
+		}
+		if !x.fixed && !x.reads.known || !slices.ContainsFunc(noted, like) {
 			continue
 		}
-		if of == nil || !of.beside(x) {
-			var err error
-			if c, err = u.Img.Of(x.call.Unit).Body.InstructionsIn(new(body.Code), x.call.Caller); err != nil {
-				return err
-			}
-			of = x
-			clear(calls)
-			for k := range noted {
-				if n, ok := callBefore(c, noted[k].call.Return); ok && noted[k].beside(x) {
-					calls[n] = &noted[k]
-				}
-			}
+		if err := k.enter(x, noted); err != nil {
+			return err
 		}
-		n, ok := callBefore(c, x.call.Return)
-		if ok && c.Why == "" && c.Graph.AlwaysBehind(n, func(n int32) (said, such bool) { y := calls[n]; return y != nil, y != nil && x.same(y) }) {
+		if again, err := k.repeats(x); err != nil {
+			return err
+		} else if again {
 			repeated = append(repeated, x.call.Return)
 		}
 	}
 	d.passed = slices.DeleteFunc(d.passed, func(p eval.Passed) bool { return slices.Contains(repeated, p.Return) })
 	return nil
+}
+
+// keptCalls are the calls of a function that one function has.
+type keptCalls struct {
+	u     *entries.Unit
+	rec   int32                // of the function that is called
+	of    *notedCall           // one of the calls
+	code  *body.Code           // of the function that has them
+	calls map[int32]*notedCall // by the instructions that call
+	own   *body.Code           // of the function that is called
+}
+
+// enter reads the function that has a call.
+func (k *keptCalls) enter(x *notedCall, noted []notedCall) (err error) {
+	if k.of != nil && k.of.beside(x) {
+		return nil
+	}
+	if k.code, err = k.u.Img.Of(x.call.Unit).Body.InstructionsIn(new(body.Code), x.call.Caller); err != nil {
+		return err
+	}
+	k.of, k.calls = x, make(map[int32]*notedCall)
+	for i := range noted {
+		if n, ok := callBefore(k.code, noted[i].call.Return); ok && noted[i].beside(x) {
+			k.calls[n] = &noted[i]
+		}
+	}
+	return nil
+}
+
+// repeats reports whether what a call notes may be what the call before it passed: it is the same number, or what it is made of has been there since then, and the note of that
+// call is of what has been written since, or is the same and computes: a variable in a register is passed to several calls in a row far more often than GCC loses one.
+func (k *keptCalls) repeats(x *notedCall) (repeats bool, err error) {
+	n, ok := callBefore(k.code, x.call.Return)
+	if !ok || k.code.Why != "" {
+		return false, nil
+	}
+	same := func(y *notedCall) bool { return y.fixed && bytes.Equal(x.expr, y.expr) }
+	if !x.fixed {
+		same = func(y *notedCall) bool {
+			if y.fixed || !y.reads.known {
+				return false
+			}
+			kept, e := k.keeps(&x.reads)
+			if err = errors.Join(err, e); !kept || err != nil {
+				return false
+			}
+			if bytes.Equal(x.expr, y.expr) {
+				return x.reads.computed
+			}
+			return k.written(n, y)
+		}
+	}
+	repeats = k.code.Graph.AlwaysBehind(n, func(at int32) (said, such bool) {
+		if y := k.calls[at]; y != nil {
+			return true, same(y)
+		}
+		return !x.fixed && k.makes(at, x), false
+	})
+	return repeats, err
+}
+
+// keeps reports whether a call of the function leaves registers as they are.
+func (k *keptCalls) keeps(p *places) (kept bool, err error) {
+	if k.own == nil {
+		if k.own, err = k.u.Body.InstructionsIn(new(body.Code), k.rec); err != nil {
+			return false, err
+		}
+	}
+	calls, err := k.u.Calls()
+	if err != nil {
+		return false, err
+	}
+	kept = true
+	for r := range uint64(body.Followed) {
+		if kept && err == nil && p.registers.Has(r) && !k.code.Preserved().Has(r) {
+			kept, err = calls.Keeps(k.own, r)
+		}
+	}
+	return kept, err
+}
+
+// makes reports whether an instruction makes what a call passes of something else than what the calls before it passed, or does what is not known.
+func (k *keptCalls) makes(at int32, x *notedCall) bool {
+	code := k.code.Graph.Bytes(at)
+	if in, ok := k.code.Arch.Next(code); ok && in.Call {
+		return x.reads.registers&^k.code.Preserved() != 0
+	}
+	wrote, known := x.reads.written(k.code.Arch, code)
+	if !known || !wrote {
+		return !known
+	}
+	from, ok := copied(k.code.Arch, code)
+	if !ok {
+		return true
+	}
+	for _, y := range k.calls {
+		if y.reads.known && y.reads.has(from) {
+			return false
+		}
+	}
+	return true
+}
+
+// written reports whether an instruction between the call before and the one at n writes what that is made of.
+func (k *keptCalls) written(n int32, y *notedCall) bool {
+	return !k.code.Graph.AlwaysBehind(n, func(at int32) (said, such bool) {
+		if k.calls[at] != nil {
+			return true, true
+		}
+		wrote, known := y.reads.written(k.code.Arch, k.code.Graph.Bytes(at))
+		return wrote && known, false
+	})
 }
 
 // callBefore returns the instruction that ends at a return address.
@@ -65,9 +171,4 @@ func callBefore(c *body.Code, back uint64) (n int32, ok bool) {
 // beside reports whether two calls are in one function.
 func (x *notedCall) beside(y *notedCall) bool {
 	return x.call.Unit == y.call.Unit && x.call.Caller == y.call.Caller
-}
-
-// same reports whether they note the same number.
-func (x *notedCall) same(y *notedCall) bool {
-	return x.beside(y) && y.fixed && bytes.Equal(x.expr, y.expr)
 }
