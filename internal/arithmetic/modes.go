@@ -105,6 +105,9 @@ func (m *modes) signed(e *loc.Expr, bits uint64) bool {
 		return e.A.Op == ops.Deref && e.A.Size == e.Size && bits <= 32
 	case ops.Reg:
 		return bits <= 32 && m.registers.Bits(e.K) > 31
+	case ops.Or, ops.Xor:
+		// (n | -3000) / 9, with an n that has no sign: the number has one if it is an int, and has not if it is an unsigned.
+		return bits <= 32 && e.B.Op == ops.Const && e.B.K == uint64(int64(int32(e.B.K))) && int64(e.B.K) < 0
 	}
 	return false
 }
