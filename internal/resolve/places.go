@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -57,7 +56,8 @@ func overlap(m, n body.Slot) bool {
 }
 
 // written reports whether an instruction writes one of them. Memory that is not at a fixed distance from the slots' register is other memory.
-func (p *places) written(arch *insn.Arch, code []byte) (wrote, known bool) {
+func (p *places) written(c *body.Code, at int32) (wrote, known bool) {
+	arch, code := c.Arch, c.Graph.Bytes(at)
 	if in, ok := arch.Next(code); ok && (in.Branches || in.Nop || in.Call) {
 		return false, true
 	}
@@ -69,7 +69,7 @@ func (p *places) written(arch *insn.Arch, code []byte) (wrote, known bool) {
 		if w.Registers.Has(m.Base) {
 			return true, true
 		}
-		if at, _, ok := arch.Operand(code); ok && w.Memory && overlap(at, m) {
+		if o, _, ok := arch.Operand(code); ok && w.Memory && overlap(o, m) {
 			return true, true
 		}
 	}
@@ -77,7 +77,8 @@ func (p *places) written(arch *insn.Arch, code []byte) (wrote, known bool) {
 }
 
 // copied returns from where an instruction copies a number, or lower bits of one. ok is false if it does something else.
-func copied(arch *insn.Arch, code []byte) (from places, ok bool) {
+func copied(c *body.Code, at int32) (from places, ok bool) {
+	arch, code := c.Arch, c.Graph.Bytes(at)
 	reads, w, known := arch.Accesses(code)
 	m, stores, slot := arch.Operand(code)
 	switch {

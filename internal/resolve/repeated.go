@@ -128,15 +128,14 @@ func (k *keptCalls) keeps(p *places) (kept bool, err error) {
 
 // makes reports whether an instruction makes what a call passes of something else than what the calls before it passed, or does what is not known.
 func (k *keptCalls) makes(at int32, x *notedCall) bool {
-	code := k.code.Graph.Bytes(at)
-	if in, ok := k.code.Arch.Next(code); ok && in.Call {
+	if in, ok := k.code.Arch.Next(k.code.Graph.Bytes(at)); ok && in.Call {
 		return x.reads.registers&^k.code.Preserved() != 0
 	}
-	wrote, known := x.reads.written(k.code.Arch, code)
+	wrote, known := x.reads.written(k.code, at)
 	if !known || !wrote {
 		return !known
 	}
-	from, ok := copied(k.code.Arch, code)
+	from, ok := copied(k.code, at)
 	if !ok {
 		return true
 	}
@@ -154,7 +153,7 @@ func (k *keptCalls) written(n int32, y *notedCall) bool {
 		if k.calls[at] != nil {
 			return true, true
 		}
-		wrote, known := y.reads.written(k.code.Arch, k.code.Graph.Bytes(at))
+		wrote, known := y.reads.written(k.code, at)
 		return wrote && known, false
 	})
 }
