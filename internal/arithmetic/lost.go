@@ -110,10 +110,3 @@ func AddsNothing(expr []byte, enc eval.Encoding) bool {
 	}
 	return false
 }
-
-// And "!b" of a truth value that it knows becomes a complement, as of a number of one bit, which the note makes in a byte: "DW_OP_lit1, DW_OP_not" is 254 (clang 22).
-
-// NoTruth reports whether a constant truth value has other bits than the lowest, which is 0: it is both true and false.
-func NoTruth(l *loc.Location) bool {
-	return l.Kind == loc.KindConstant && l.Expr.Op == ops.Const && l.Expr.K != 0 && l.Expr.K&1 == 0
-}

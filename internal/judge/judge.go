@@ -145,6 +145,8 @@ type Evidence interface {
 	Turned() (bool, error)
 	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.
 	Over() (bool, error)
+	// Steady reports whether bodies of the function in the image show that the statements at the probe leave the parameter, all but the last.
+	Steady() (bool, error)
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
 	// had it last.
 	ChosenSince() (bool, error)

@@ -10,15 +10,15 @@ import (
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
 type known struct {
-	statements                                              int
-	begun, passedOn, midway, looped, overtaken, made        bool
-	passedBefore, unplaced, ran, another, stepped           bool
-	joined, kept, alone, turned, elsewhere, hoisted, across bool
-	chosen, returned, narrower, spent                       bool
-	outside, only, several, keptOutside, cut, ofNumber      bool
-	madeInside                                              bool
-	assigned                                                judge.Assignment
-	err                                                     error
+	statements                                                      int
+	begun, passedOn, midway, looped, overtaken, made                bool
+	passedBefore, unplaced, ran, another, stepped                   bool
+	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
+	chosen, returned, narrower, spent                               bool
+	outside, only, several, keptOutside, cut, ofNumber              bool
+	madeInside                                                      bool
+	assigned                                                        judge.Assignment
+	err                                                             error
 }
 
 func (k known) Statements() (int, error)            { return k.statements, k.err }
@@ -48,6 +48,7 @@ func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
+func (k known) Steady() (bool, error)               { return k.steady, k.err }
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
@@ -141,6 +142,7 @@ func TestRows(t *testing.T) {
 		{"one statement", false, computed(gcc), known{statements: 1}},
 		{"statements", true, computed(gcc), known{statements: 2}},
 		{"statements", true, gcc, known{statements: 2}},
+		{"steady", false, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, steady: true}},
 		{"the caller's", false, gcc, known{statements: 2, passedOn: true}},
 		{"statements", true, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, passedOn: true}},
 		{"looped", true, llvm, known{looped: true, passedOn: true}},

@@ -403,6 +403,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// As "instrument_atomic_write(addr, sizeof(long))" of riscv64's set_bit.
+		Name: "steady", Because: "other bodies of the function show that the statements which begin at the probe leave it, all but the last",
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != Marks || c.Entry {
+				return false, nil
+			}
+			return e.Steady()
+		},
+	},
+	{
 		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && (!c.Entry || c.Place != Held) }),
 	},

@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/steady"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -569,6 +570,19 @@ func (e *evidence) Elsewhere() (bool, error) {
 	}
 	start, ok, err := s.U.Start(&s.PCs)
 	return ok && start != s.At.Addr, err
+}
+
+// Steady asks the function's other bodies.
+func (e *evidence) Steady() (bool, error) {
+	k, err := e.ev.memory().facts.Function(e.s.U, e.s.Rec)
+	if err != nil {
+		return false, err
+	}
+	name, err := e.x.Text()
+	if err != nil {
+		return false, err
+	}
+	return steady.Of(e.s.U.Img).Leaves(e.s, &k, name)
 }
 
 func (e *evidence) Midway() (bool, error) {

@@ -260,9 +260,6 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 	if unused, err := ev.leftBehind(l, t); unused || err != nil {
 		return "no instruction reads the slot any more", err
 	}
-	if r, err := t.Resolve(); err == nil && r.Kind == types.Bool && arithmetic.NoTruth(l) {
-		return "the number is no truth value", nil
-	}
 	if arithmetic.AddsNothing(c.Expr, ev.Encoding) {
 		return "the note has 0 in place of a part of the value, which the body does not use", nil
 	}

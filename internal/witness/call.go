@@ -62,7 +62,7 @@ func callsAsDeclared(u *entries.Unit, e dw.Entry, target uint64) (bool, error) {
 
 // isAt reports whether the symbol at an address is that of the function of an entry.
 func isAt(u *entries.Unit, e dw.Entry, addr uint64) (bool, error) {
-	name, err := symbolName(e)
+	name, err := entries.SymbolName(e)
 	if err != nil || name == "" {
 		return false, err
 	}

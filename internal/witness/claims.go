@@ -57,8 +57,8 @@ func (k *Claim) Location(build *eval.Builder) loc.Location {
 // Because says how the witness of the body at a spot knows it.
 func (k *Claim) Because(s *entries.Spot) (string, error) {
 	if k.by == handedOn {
-		inner, err := functionOf(s.U, k.inner)
-		return fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.name, k.name, k.controls), err
+		inner, err := entries.KeyOf(s.U, k.inner)
+		return fmt.Sprintf("%#x: it passes it to %s as %s, as in %d bodies where it is known", s.Addr, inner.Name, k.name, k.controls), err
 	}
 	code, err := s.U.Img.Code.Bytes(k.at, uint64(k.size))
 	what := "it accesses what is here"
@@ -103,7 +103,7 @@ func (c *Controls) Kept(out []Claim, s *entries.Spot, facts *Facts) (_ []Claim, 
 			return out[:n], false, nil // they are found again
 		}
 	}
-	k, err := facts.function(s.U, s.Rec)
+	k, err := facts.Function(s.U, s.Rec)
 	if err == nil {
 		c.ask(k)
 	}

@@ -19,7 +19,7 @@ type Controls struct {
 	reader func() Reader
 
 	mu    sync.Mutex
-	all   map[functionKey]*groups
+	all   map[entries.FunctionKey]*groups
 	asked int  // how many functions were asked for, up to fewFunctions
 	most  bool // more were
 
@@ -47,7 +47,7 @@ func (c *Controls) LearnAll() {
 }
 
 // groupsOf returns the groups of a function, or nil if none of them speaks.
-func (c *Controls) groupsOf(k functionKey) (*groups, error) {
+func (c *Controls) groupsOf(k entries.FunctionKey) (*groups, error) {
 	g := c.ask(k)
 	if l := c.learned(); l != nil {
 		return l.of(k), nil
@@ -64,7 +64,7 @@ func (c *Controls) groupsOf(k functionKey) (*groups, error) {
 }
 
 // ask notes that a function is asked for, and returns its groups if it is one of the few that are learned alone.
-func (c *Controls) ask(k functionKey) *groups {
+func (c *Controls) ask(k entries.FunctionKey) *groups {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.all[k]
@@ -72,7 +72,7 @@ func (c *Controls) ask(k functionKey) *groups {
 		c.asked++
 		g = newGroups()
 		if c.all == nil {
-			c.all = make(map[functionKey]*groups)
+			c.all = make(map[entries.FunctionKey]*groups)
 		}
 		c.all[k] = g
 	}
@@ -81,7 +81,7 @@ func (c *Controls) ask(k functionKey) *groups {
 }
 
 // learnedOf returns the groups of a function that speak, or nil if none does. known is false if that has not been learned.
-func (c *Controls) learnedOf(k functionKey) (g *groups, known bool) {
+func (c *Controls) learnedOf(k entries.FunctionKey) (g *groups, known bool) {
 	l := c.learned()
 	if l == nil {
 		return nil, false
@@ -103,25 +103,19 @@ func (c *Controls) Counts() map[string]claim.Count {
 	return nil
 }
 
-// literal matches one name.
-type literal string
-
-func (l literal) Match(name string) bool  { return name == string(l) }
-func (l literal) Literal() (string, bool) { return string(l), true }
-
 // toLearn returns what observes bodies whose parameters are known.
 func (c *Controls) toLearn() observed {
 	return observed{facts: new(Facts), reader: c.reader, hands: true}
 }
 
 // learn reads the bodies of one function.
-func (c *Controls) learn(k functionKey, g *groups) error {
+func (c *Controls) learn(k entries.FunctionKey, g *groups) error {
 	img := c.img
-	sel, units, err := img.Index.Candidates(context.Background(), literal(k.name))
+	sel, units, err := img.Index.Candidates(context.Background(), &k)
 	if err != nil {
 		return err
 	}
-	of := func(own functionKey) *groups {
+	of := func(own entries.FunctionKey) *groups {
 		if own == k {
 			return g
 		}
@@ -143,7 +137,7 @@ func (c *Controls) learnEvery() error {
 		return err
 	}
 	var mu sync.Mutex
-	of := func(k functionKey) *groups {
+	of := func(k entries.FunctionKey) *groups {
 		mu.Lock()
 		defer mu.Unlock()
 		g := every.groups[k]
@@ -217,7 +211,7 @@ func inlinedOften(img *entries.Image) (map[index.NameRef]bool, error) {
 
 // learner is what one goroutine reuses from body to body.
 type learner struct {
-	of   func(functionKey) *groups // nil for a function that is not learned
+	of   func(entries.FunctionKey) *groups // nil for a function that is not learned
 	seen observed
 	spot entries.Spot
 	own  map[int32]*groups // of the unit's functions
@@ -250,7 +244,7 @@ func (l *learner) body(u *entries.Unit, rec int32) error {
 	root := u.Recs[rec].Root
 	g, known := l.own[root]
 	if !known {
-		k, err := functionOf(u, rec)
+		k, err := entries.KeyOf(u, rec)
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,9 @@ import (
 // Facts remembers of a unit what observing its bodies asks again and again. The zero value is ready to use, by one goroutine.
 type Facts struct {
 	u    *entries.Unit
-	once map[int32]bool        // whether a function reads memory that is volatile, by its record
-	keys map[int32]functionKey // of functions, by their records
-	hash map[int32]uint64      // of keys
+	once map[int32]bool                // whether a function reads memory that is volatile, by its record
+	keys map[int32]entries.FunctionKey // of functions, by their records
+	hash map[int32]uint64              // of keys
 	to   map[*types.Type][2]bool
 	spot entries.Spot
 
@@ -86,7 +86,7 @@ func (k *Facts) of(u *entries.Unit) {
 	k.u, k.read = u, false
 	if k.once == nil {
 		k.once, k.to = make(map[int32]bool), make(map[*types.Type][2]bool)
-		k.keys, k.hash = make(map[int32]functionKey), make(map[int32]uint64)
+		k.keys, k.hash = make(map[int32]entries.FunctionKey), make(map[int32]uint64)
 	}
 	clear(k.keys)
 	clear(k.hash)
@@ -105,14 +105,14 @@ func (k *Facts) pointsTo(u *entries.Unit, pointer *types.Type) (volatile, functi
 	return to[0], to[1]
 }
 
-// function returns the function of a unit's record.
-func (k *Facts) function(u *entries.Unit, rec int32) (functionKey, error) {
+// Function returns the key of the function of a unit's record.
+func (k *Facts) Function(u *entries.Unit, rec int32) (entries.FunctionKey, error) {
 	k.of(u)
 	root := u.Recs[rec].Root
 	if key, known := k.keys[root]; known && root >= 0 {
 		return key, nil
 	}
-	key, err := functionOf(u, rec)
+	key, err := entries.KeyOf(u, rec)
 	if err == nil {
 		k.keys[root] = key
 	}
@@ -126,11 +126,11 @@ func (k *Facts) hashOf(u *entries.Unit, rec int32) (uint64, error) {
 	if h, known := k.hash[root]; known && root >= 0 {
 		return h, nil
 	}
-	key, err := k.function(u, rec)
+	key, err := k.Function(u, rec)
 	if err != nil {
 		return 0, err
 	}
-	h := key.hash()
+	h := key.Hash()
 	k.hash[root] = h
 	return h, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/claim"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -24,16 +25,16 @@ type learned struct {
 	counts map[string]claim.Count
 	new    bool // the index does not have them
 	mu     sync.Mutex
-	groups map[functionKey]*groups // of the kept ones, those that were asked for
-	kept   []byte                  // nil, or what pack made, and in it:
-	table  []byte                  // keptFunctionSize for each function
-	bodies []byte                  // what the table leads to
+	groups map[entries.FunctionKey]*groups // of the kept ones, those that were asked for
+	kept   []byte                          // nil, or what pack made, and in it:
+	table  []byte                          // keptFunctionSize for each function
+	bodies []byte                          // what the table leads to
 }
 
 // keptFunctionSize is the size in bytes of a function in the table: the hash, and where its groups are.
 const keptFunctionSize = 8 + 4
 
-func newLearned() *learned { return &learned{groups: make(map[functionKey]*groups)} }
+func newLearned() *learned { return &learned{groups: make(map[entries.FunctionKey]*groups)} }
 
 // learned returns the groups of all functions, or nil if they have not been learned.
 func (c *Controls) learned() *learned {
@@ -57,7 +58,7 @@ func (c *Controls) Learned() (packed []byte, more bool) {
 }
 
 // of returns the groups of a function that speak, or nil.
-func (l *learned) of(k functionKey) *groups {
+func (l *learned) of(k entries.FunctionKey) *groups {
 	if l.kept == nil {
 		return l.groups[k]
 	}
@@ -116,7 +117,7 @@ func (l *learned) pack() []byte {
 	}
 	functions := make([]function, 0, len(l.groups))
 	for k, g := range l.groups {
-		functions = append(functions, function{k.hash(), g.pack(k.pack(nil))})
+		functions = append(functions, function{k.Hash(), g.pack(k.Pack(nil))})
 	}
 	radix.By(functions, func(a, b *function) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), slices.Compare(a.groups, b.groups))
@@ -156,8 +157,8 @@ func unpackLearned(d []byte) *learned {
 }
 
 // find reads the kept groups of a function, or returns nil.
-func (l *learned) find(k functionKey) *groups {
-	hash, n := k.hash(), len(l.table)/keptFunctionSize
+func (l *learned) find(k entries.FunctionKey) *groups {
+	hash, n := k.Hash(), len(l.table)/keptFunctionSize
 	at := func(i int) []byte { return l.table[i*keptFunctionSize:] }
 	for i := sort.Search(n, func(i int) bool { return binary.LittleEndian.Uint64(at(i)) >= hash }); i < n; i++ {
 		if binary.LittleEndian.Uint64(at(i)) != hash {
@@ -165,11 +166,7 @@ func (l *learned) find(k functionKey) *groups {
 		}
 		b := bin.Reader{D: l.bodies}
 		b.Seek(uint64(binary.LittleEndian.Uint32(at(i)[8:])))
-		var own functionKey
-		for _, text := range [...]*string{&own.name, &own.linkage, &own.dir, &own.file} {
-			*text = string(b.Bytes(b.ULEB()))
-		}
-		own.line = b.ULEB()
+		own := entries.UnpackKey(&b)
 		if g := unpackGroups(&b); own == k && g != nil {
 			return g
 		}

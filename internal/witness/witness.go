@@ -31,7 +31,7 @@ func (b *Body) observed(c *Controls, s *entries.Spot, facts *Facts) (ok bool, er
 	}
 	b.done, b.any = true, false
 	b.seen.facts, b.seen.reader = facts, c.reader
-	k, err := facts.function(s.U, s.Rec)
+	k, err := facts.Function(s.U, s.Rec)
 	if err != nil {
 		return false, err
 	}
@@ -115,7 +115,7 @@ func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Bui
 
 // groupsAt returns the groups of the function at a spot, or nil if none of them speaks.
 func (c *Controls) groupsAt(s *entries.Spot, o *observed) (*groups, error) {
-	function, err := o.facts.function(s.U, s.Rec)
+	function, err := o.facts.Function(s.U, s.Rec)
 	if err != nil {
 		return nil, err
 	}

@@ -1,27 +1,27 @@
-package witness
+package entries
 
 import (
 	"encoding/binary"
 	"hash/fnv"
 	"path"
 
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// functionKey tells functions apart: the bodies of one are in many units. What a template is made for, and the members of classes, differ in their
+// FunctionKey tells functions apart: the bodies of one are in many units. What a template is made for, and the members of classes, differ in their
 // linkage names.
-type functionKey struct {
-	name, linkage string
+type FunctionKey struct {
+	Name, linkage string
 	dir, file     string // dir is that of the compilation, if file is relative
 	line          uint64
 }
 
-// functionOf returns the function of a record.
-func functionOf(u *entries.Unit, rec int32) (k functionKey, err error) {
+// KeyOf returns the key of a record's function.
+func KeyOf(u *Unit, rec int32) (k FunctionKey, err error) {
 	r := &u.Recs[rec]
-	k.name = u.Index.NameOf(u.NameRefOf(r))
+	k.Name = u.Index.NameOf(u.NameRefOf(r))
 	e, err := u.Entry(u.Off + uint64(r.Off))
 	if err != nil {
 		return k, err
@@ -42,13 +42,13 @@ func functionOf(u *entries.Unit, rec int32) (k functionKey, err error) {
 		k.dir = last.Unit.CompDir()
 	}
 	if !dw.IsC(u.Lang) {
-		k.linkage, err = symbolName(e)
+		k.linkage, err = SymbolName(e)
 	}
 	return k, err
 }
 
-// symbolName returns the name of a function's symbol.
-func symbolName(e dw.Entry) (string, error) {
+// SymbolName returns the name of a function's symbol.
+func SymbolName(e dw.Entry) (string, error) {
 	var name, linkage dw.Value
 	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		switch a {
@@ -70,16 +70,32 @@ func symbolName(e dw.Entry) (string, error) {
 	return last.Unit.Text(name), nil
 }
 
-// hash returns a number that is the same for equal keys.
-func (k *functionKey) hash() uint64 {
+// Hash returns a number that is the same for equal keys.
+func (k *FunctionKey) Hash() uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write(k.pack(nil))
+	_, _ = h.Write(k.Pack(nil))
 	return h.Sum64()
 }
 
-func (k *functionKey) pack(b []byte) []byte {
-	for _, text := range [...]string{k.name, k.linkage, k.dir, k.file} {
+// Pack appends the form that UnpackKey reads.
+func (k *FunctionKey) Pack(b []byte) []byte {
+	for _, text := range [...]string{k.Name, k.linkage, k.dir, k.file} {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	return binary.AppendUvarint(b, k.line)
 }
+
+// UnpackKey reads a key.
+func UnpackKey(b *bin.Reader) (k FunctionKey) {
+	for _, text := range [...]*string{&k.Name, &k.linkage, &k.dir, &k.file} {
+		*text = string(b.Bytes(b.ULEB()))
+	}
+	k.line = b.ULEB()
+	return k
+}
+
+// Match reports whether a function that has the key may have a name.
+func (k *FunctionKey) Match(name string) bool { return name == k.Name }
+
+// Literal returns the name.
+func (k *FunctionKey) Literal() (string, bool) { return k.Name, true }
