@@ -1,0 +1,73 @@
+package steady
+
+import (
+	"bytes"
+
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+)
+
+// variable is one of a function that a body is inlined into, and where it is.
+type variable struct {
+	name   string
+	expr   []byte
+	number bool
+}
+
+// placesOf returns those of a spot's body.
+func placesOf(s *entries.Spot) (out []variable, err error) {
+	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
+		if its, ok := s.Placed(x); ok {
+			name, err := x.Text()
+			if err != nil {
+				return false, nil //nolint:nilerr // it is reported where the variable is asked for
+			}
+			out = append(out, variable{name, its.Expr, dependsOn(s.U, its.Expr).number})
+		}
+		return false, nil
+	})
+	return out, err
+}
+
+// A statement that makes of several numbers each the same one makes nothing. So where a parameter is a number behind a statement, and a variable of the caller's has the
+// same one, in all bodies that come from a call, and not always one number, the call passes that variable, and the statement leaves it.
+
+// pair is a parameter, and a variable of the caller's that may be what a call passes for it.
+type pair struct {
+	effect
+	caller, variable string
+	line             int
+	column           uint32
+}
+
+// numbers are those that both have behind a statement.
+type numbers struct {
+	first   string
+	several bool // there are others
+	differ  bool // one had another number than the other
+}
+
+// pair notes what variables of the callers have where a parameter is a number, behind a group of statements.
+func (g *function) pair(s *entries.Spot, parameter string, group []statement, number []byte, callers []variable) {
+	u := s.U
+	caller := u.Index.NameOf(u.NameRefOf(&u.Recs[u.Recs[s.Rec].Parent]))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range callers {
+		if !c.number {
+			continue
+		}
+		for i := range group {
+			k := pair{group[i].on(parameter), caller, c.name, s.CallLine, s.CallColumn}
+			n, known := g.pairs[k]
+			switch {
+			case !bytes.Equal(c.expr, number):
+				n.differ = true
+			case !known || n.first == "":
+				n.first = string(number)
+			case n.first != string(number):
+				n.several = true
+			}
+			g.pairs[k] = n
+		}
+	}
+}
