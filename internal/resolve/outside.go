@@ -14,7 +14,7 @@ func (e *evidence) Outside(only bool) (bool, error) {
 // MadeInside asks the code before the probe.
 func (e *evidence) MadeInside() (bool, error) {
 	r, ok, err := e.inRegister()
-	return ok && r.Code.MadeInside(r.own, r.register, e.s.At.Addr), err
+	return ok && r.MadeInside(r.own, r.register, e.s.At.Addr), err
 }
 
 // KeptOutside looks for a store of the whole number that is not the body's: then it is a variable of others that has no name here, as an element of an array.
