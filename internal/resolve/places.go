@@ -20,7 +20,9 @@ type places struct {
 // placesOf returns what an expression reads, where the frame is at a fixed distance from the stack pointer.
 func placesOf(e *loc.Expr, stack uint64) (p places) {
 	p.known = e != nil && p.read(e, stack)
-	p.computed = p.known && e.Op != ops.Reg && e.Op != ops.Deref
+	// So far from a register is a variable in the frame, or a member: that is passed twice as one is.
+	distance := p.known && e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const
+	p.computed = p.known && e.Op != ops.Reg && e.Op != ops.Deref && !distance
 	return p
 }
 
