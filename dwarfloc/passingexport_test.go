@@ -179,7 +179,7 @@ func verdictOf(img *Image, v *resolve.Answer, l *loc.Location, r loc.Reason, unk
 	switch {
 	case err != nil:
 		return "differ: " + err.Error()
-	case equal && compared:
+	case equal && compared, resolve.Truth(v, l):
 		return "equal"
 	case equal:
 		return "not compared: DWARF has nothing that is used"

@@ -39,8 +39,12 @@ func (ev *Evaluator) extend(e *loc.Expr, t *BaseType, signed bool) *loc.Expr {
 	if t.Bits == 0 {
 		return ev.Extend(e, t.Size, signed)
 	}
+	mask := uint64(1)<<t.Bits - 1
+	for (e.Op == ops.ZExt || e.Op == ops.SExt) && 8*uint64(e.Size) >= t.Bits || e.Op == ops.And && e.B.Op == ops.Const && e.B.K&mask == mask {
+		e = e.A // what else that takes away or adds is not left
+	}
 	if !signed {
-		return ev.Binary(ops.And, e, ev.Const(1<<t.Bits-1))
+		return ev.Binary(ops.And, e, ev.Const(mask))
 	}
 	by := ev.Const(64 - t.Bits)
 	return ev.Binary(ops.Shra, ev.Binary(ops.Shl, e, by), by)

@@ -47,7 +47,7 @@ func (ev *Evaluator) second(v *Answer, x *entries.Var, c *entries.Chosen) (decid
 		return false, err
 	}
 	located := v.Located()
-	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || truth(v, &l))
+	same := located && k != convention.Changed && (arithmetic.EqualLocation(&v.Loc, &l) || Truth(v, &l))
 	part := v.Reason.Code == reasons.MissingPiece // the parts that are there are asked for by their names
 	late := (located || part && k == convention.Changed) && !same && c.Rule == rule.Whole && SetFirst(s, &v.Loc)
 	anothers, noted := false, false
@@ -158,8 +158,8 @@ func SetFirst(s *entries.Spot, l *loc.Location) bool {
 	return s.U.Img.Code.SetsFirst(s.Fun.Start, of, unread)
 }
 
-// truth reports whether a location is the low bit of another one, for a truth value.
-func truth(v *Answer, l *loc.Location) bool {
+// Truth reports whether a location is the low bit of another one, for a truth value.
+func Truth(v *Answer, l *loc.Location) bool {
 	if v.Loc.Kind != loc.KindValue {
 		return false
 	}
@@ -171,7 +171,11 @@ func truth(v *Answer, l *loc.Location) bool {
 	if err != nil || t.Kind != types.Bool {
 		return false
 	}
-	return e.B.Op == ops.Const && e.B.K == 1 && arithmetic.EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+	is := loc.Location{Kind: loc.KindValue, Expr: e.A}
+	if l.Kind == loc.KindMemory && e.A.Op == ops.Deref && e.A.Size == 1 {
+		is = loc.Location{Kind: loc.KindMemory, Expr: e.A.A}
+	}
+	return e.B.Op == ops.Const && e.B.K == 1 && arithmetic.EqualLocation(&is, l)
 }
 
 // doubtful reports whether a location at a function's first instruction may be that of a

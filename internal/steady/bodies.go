@@ -54,7 +54,7 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 					return false, err
 				}
 			}
-			if group.of(all, n) || n.of.held && slices.ContainsFunc(callers, func(c variable) bool { return bytes.Equal(c.expr, n.Expr) }) {
+			if group.of(u, all, n) || n.of.held && slices.ContainsFunc(callers, func(c variable) bool { return bytes.Equal(c.expr, n.Expr) }) {
 				for i := group.from; i < group.to; i++ {
 					seen = append(seen, saw{i, false})
 				}
@@ -123,10 +123,11 @@ func beginning(s *entries.Spot, all []statement) (g group) {
 	return g
 }
 
-// of reports whether a note that holds behind a group began before it, and behind no other statement of the body.
-func (g group) of(all []statement, n *note) bool {
+// of reports whether a note that holds behind a group began before it, and behind no other statement of the body. In front of padding, where a loop begins, it may
+// have begun behind the group.
+func (g group) of(u *entries.Unit, all []statement, n *note) bool {
 	at := all[g.from].addr
-	return n.Lo < at && (g.from == 0 || all[g.from-1].addr < n.Lo)
+	return n.Lo < at && (g.from == 0 || all[g.from-1].addr < n.Lo) && !u.Img.Code.Padding(n.Lo, at)
 }
 
 // statement is one of a body.
