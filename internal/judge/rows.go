@@ -406,7 +406,7 @@ var Rows = []Row{
 		// As "instrument_atomic_write(addr, sizeof(long))" of riscv64's set_bit.
 		Name: "steady", Because: "other bodies of the function show that the statements which begin at the probe leave it, all but the last",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != Marks || c.Entry {
+			if c.Compiler != Marks || c.Entry || c.Note == Whole {
 				return false, nil
 			}
 			return e.Steady()

@@ -37,6 +37,7 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 	}
 	var callers []variable
 	read := false
+	of := make(map[effect]bool) // that have been counted
 	return u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
 		if x.Location.Form == 0 {
 			return true, nil
@@ -56,7 +57,7 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 			}
 			if group.of(u, all, n) || n.of.held && slices.ContainsFunc(callers, func(c variable) bool { return bytes.Equal(c.expr, n.Expr) }) {
 				for i := group.from; i < group.to; i++ {
-					seen = append(seen, saw{i, false})
+					seen = append(seen, saw{statement: i})
 				}
 			}
 			if n.of.number {
@@ -65,11 +66,25 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		clear(of)
 		for _, w := range seen {
 			k := all[w.statement].on(name)
 			x := g.shown[k]
-			if x.assigns = x.assigns || w.assigns; !w.assigns {
+			switch {
+			case w.assigns:
+				x.assigns = true
+			case w.number != nil:
+				// Some numbers a statement leaves that assigns others, as 0 and -1. So it has to leave several.
+				if x.number == "" {
+					x.number = string(w.number)
+				}
+				if x.number != string(w.number) && !of[k] {
+					x.leaves++
+					of[k] = true
+				}
+			case !of[k]:
 				x.leaves++
+				of[k] = true
 			}
 			g.shown[k] = x
 		}
@@ -81,6 +96,7 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 type saw struct {
 	statement int
 	assigns   bool
+	number    []byte // which it leaves, if the parameter is one
 }
 
 // between looks at statements that instructions follow, up to the next one.
@@ -95,10 +111,14 @@ func between(u *entries.Unit, all []statement, notes []note) (out []saw) {
 		case was == nil || is == nil || !was.of.known || !is.of.known:
 		case was == is:
 			if u.Img.Code.Unchanged(t.addr, next.addr, was.of.registers) {
-				out = append(out, saw{i, false})
+				w := saw{statement: i}
+				if was.of.number {
+					w.number = was.Expr
+				}
+				out = append(out, w)
 			}
 		case was.of.number && is.of.number && u.Img.Code.Straight(t.addr, next.addr):
-			out = append(out, saw{i, true})
+			out = append(out, saw{statement: i, assigns: true})
 		}
 	}
 	return out

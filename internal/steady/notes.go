@@ -25,11 +25,10 @@ type of struct {
 	registers body.Registers
 }
 
-// notesOf returns those of a parameter, or none if its list is damaged.
+// notesOf returns those of a parameter, or none if its list is damaged. One place for the whole body says nothing: GCC writes the only note that it has so, whatever that is about.
 func notesOf(u *entries.Unit, x *entries.Var) (out []note) {
 	if x.Location.IsBlock() {
-		e := dw.LocEntry{Hi: ^uint64(0), Expr: x.Location.Bytes()}
-		return []note{{e, dependsOn(u, e.Expr)}}
+		return nil
 	}
 	l := u.Locations(x.Location, x.Views)
 	for e := (dw.LocEntry{}); l.Next(&e); {

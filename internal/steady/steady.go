@@ -74,6 +74,7 @@ type effect struct {
 type shown struct {
 	leaves  int
 	assigns bool
+	number  string // the first one that it leaves
 }
 
 // Leaves reports whether the statements of the body at a spot that begin at its address, all but the last, leave a parameter. The key is that of the body's function.
