@@ -43,6 +43,9 @@ func (ev *Evaluator) extend(e *loc.Expr, t *BaseType, signed bool) *loc.Expr {
 	for (e.Op == ops.ZExt || e.Op == ops.SExt) && 8*uint64(e.Size) >= t.Bits || e.Op == ops.And && e.B.Op == ops.Const && e.B.K&mask == mask {
 		e = e.A // what else that takes away or adds is not left
 	}
+	if !signed && Comparison(e.Op) {
+		return e
+	}
 	if !signed {
 		return ev.Binary(ops.And, e, ev.Const(mask))
 	}
