@@ -74,13 +74,8 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 			case w.assigns:
 				x.assigns = true
 			case w.number != nil:
-				// Some numbers a statement leaves that assigns others, as 0 and -1. So it has to leave several.
-				if x.number == "" {
-					x.number = string(w.number)
-				}
-				if x.number != string(w.number) && !of[k] {
-					x.leaves++
-					of[k] = true
+				if n := string(w.number); len(x.numbers) <= enough && !slices.Contains(x.numbers, n) {
+					x.numbers = append(x.numbers, n)
 				}
 			case !of[k]:
 				x.leaves++

@@ -58,11 +58,11 @@ func (g *function) pair(s *entries.Spot, parameter string, group []statement, nu
 		}
 		for i := range group {
 			k := pair{group[i].on(parameter), caller, c.name, s.CallLine, s.CallColumn}
-			n, known := g.pairs[k]
+			n := g.pairs[k]
 			switch {
 			case !bytes.Equal(c.expr, number):
 				n.differ = true
-			case !known || n.first == "":
+			case n.first == "":
 				n.first = string(number)
 			case n.first != string(number):
 				n.several = true

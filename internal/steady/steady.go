@@ -20,9 +20,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// Enough is how many bodies have to show that a statement leaves a parameter. By one alone, 8 of 4,450 more would be wrong in the kernel above: a caller may have what
+// enough is how many bodies have to show that a statement leaves a parameter. By one alone, 8 of 4,450 more would be wrong in the kernel above: a caller may have what
 // the statement makes of another number.
-const Enough = 2
+const enough = 2
 
 // Functions are those of an image.
 type Functions struct {
@@ -74,7 +74,9 @@ type effect struct {
 type shown struct {
 	leaves  int
 	assigns bool
-	number  string // the first one that it leaves
+	// numbers are the different ones that it leaves where the parameter is a number, up to one more than enough. The first does not count: a statement that
+	// assigns others may leave 0, or -1. Bodies are read in any order, so nothing else of them is kept.
+	numbers []string
 }
 
 // Leaves reports whether the statements of the body at a spot that begin at its address, all but the last, leave a parameter. The key is that of the body's function.
@@ -184,10 +186,10 @@ func (g *function) finish() {
 	for k, n := range g.pairs {
 		if n.several && !n.differ {
 			x := g.shown[k.effect]
-			x.leaves += Enough
+			x.leaves += enough
 			g.shown[k.effect] = x
 		}
 	}
 	g.pairs = nil
-	maps.DeleteFunc(g.shown, func(_ effect, x shown) bool { return x.assigns || x.leaves < Enough })
+	maps.DeleteFunc(g.shown, func(_ effect, x shown) bool { return x.assigns || x.leaves+max(len(x.numbers)-1, 0) < enough })
 }
