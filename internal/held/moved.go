@@ -77,21 +77,25 @@ func (h *Registers) Holds(was, at uint64) (register uint64, bits uint8, ok bool)
 }
 
 // Keeps reports whether a register has, at each instruction from one link-time address to another and on all paths there, so many lower bits of what another one had
-// where the function begins.
+// where the function begins. What nothing leads to, as padding in front of a label, is no such instruction.
 func (h *Registers) Keeps(register, was uint64, bits uint8, from, to uint64) bool {
 	if h == nil || h.graph.Why != "" || was >= Followed {
 		return false
 	}
+	insns := h.graph.Insns
 	first, ok := h.graph.At(from)
-	if !ok {
+	if !ok && first > 0 && insns[first-1].Addr+uint64(insns[first-1].Size) > from {
 		return false
+	}
+	if first == len(insns) {
+		return true
 	}
 	s := h.arch.State()
 	for b := h.graph.Block(int32(first)); int(b) < len(h.graph.Blocks); b++ {
 		block, in := &h.graph.Blocks[b], &h.moves()[b]
 		s.Restart()
 		for n := block.First; n < block.Last; n++ {
-			at := h.graph.Insns[n].Addr
+			at := insns[n].Addr
 			if at >= to {
 				return true
 			}

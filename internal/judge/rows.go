@@ -372,7 +372,7 @@ var Rows = []Row{
 	{
 		Name: "kept", Because: "the function out of line has what it was called with to its end: no statement assigns the parameter",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Place != Fixed && c.Place != Computed {
+			if c.Place != Fixed && c.Place != Computed && c.Compiler == LLVM {
 				return false, nil
 			}
 			return e.Kept()

@@ -1,11 +1,15 @@
 package resolve
 
 import (
+	"slices"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
@@ -15,39 +19,69 @@ import (
 // entry, no statement assigns it. A body that was inlined does not show that: what a statement assigns can be computed by its last instruction, and be noted
 // nowhere.
 
-// Kept asks the bodies of the function in the unit.
+// Kept asks the bodies of the function in the unit, and those in others if the function is in a header, or in all of them with link-time optimization.
 func (e *evidence) Kept() (bool, error) {
 	if a, err := e.Assigned(); a == judge.Inside || err != nil {
 		return false, err
 	}
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	if function < 0 {
-		return false, nil
+	name, err := e.x.Text()
+	if err != nil || name == "" {
+		return false, err
 	}
-	kept, err := entries.Remembered(&u.Derived, keptOf(function), func() (map[uint64]bool, error) { return keeping(u, function, e.ev) })
+	if function >= 0 {
+		kept, err := entries.Remembered(&u.Derived, keptOf(function), func() (map[string]bool, error) { return e.ev.keptBy(bodiesIn(u, function)) })
+		if err != nil || kept[name] {
+			return kept[name], err
+		}
+	}
+	marked, err := e.marked()
+	if err != nil || !u.Body.GNU() || function >= 0 && marked && u.Body.Views() {
+		return false, err
+	}
+	k, err := entries.KeyOf(u, e.s.Rec)
 	if err != nil {
 		return false, err
 	}
-	root, err := e.x.Ultimate(nil)
-	return kept[root], err
+	known, ok := u.Img.Derived.Load(keptIn(k))
+	if !ok {
+		bodies, err := u.Img.OutOfLine(&k)
+		if err != nil {
+			return false, err
+		}
+		kept, err := e.ev.keptBy(bodies)
+		if err != nil {
+			return false, err
+		}
+		known, _ = u.Img.Derived.LoadOrStore(keptIn(k), kept)
+	}
+	return known.(map[string]bool)[name], nil
 }
 
-// keeping returns the parameters of a function, by the entries that declare them, that a body of it in the unit has to its end as they were passed.
-func keeping(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]bool, error) {
-	out := make(map[uint64]bool)
-	f := changes{u: u, ev: ev}
+// keptIn is the key of what the bodies of a function in the image show.
+type keptIn entries.FunctionKey
+
+// bodiesIn returns the bodies out of line of a function in a unit.
+func bodiesIn(u *entries.Unit, function int32) (out []entries.Body) {
 	for i := range u.Recs {
-		r := &u.Recs[i]
-		if r.Root != function || r.Flags&index.HasPC == 0 || entries.Inlined(r) {
-			continue
+		if r := &u.Recs[i]; r.Root == function && r.Flags&index.HasPC != 0 && !entries.Inlined(r) {
+			out = append(out, entries.Body{U: u, Rec: int32(i)})
 		}
+	}
+	return out
+}
+
+// keptBy returns the names of the parameters that one of some bodies has to its end as they were passed.
+func (ev *Evaluator) keptBy(bodies []entries.Body) (map[string]bool, error) {
+	out := make(map[string]bool)
+	for _, b := range bodies {
 		var s entries.Spot
-		if ok, err := u.Read(int32(i), &s); err != nil {
+		if ok, err := b.U.Read(b.Rec, &s); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
 		}
-		f.rec, f.spot = int32(i), &s
+		f := changes{u: b.U, ev: ev, rec: b.Rec, spot: &s}
 		if err := f.keeps(out); err != nil {
 			return nil, err
 		}
@@ -56,7 +90,7 @@ func keeping(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]bool, e
 }
 
 // keeps adds the parameters that the body at a spot has to its end as they were passed.
-func (f *changes) keeps(out map[uint64]bool) error {
+func (f *changes) keeps(out map[string]bool) error {
 	u, s := f.u, f.spot
 	ranges, err := u.Extent(&s.PCs)
 	if err != nil || len(ranges) != 1 || len(s.CloneMarks()) > 0 {
@@ -67,23 +101,23 @@ func (f *changes) keeps(out map[uint64]bool) error {
 		return err
 	}
 	var passed [32]int // how many parameters are noted in a register at the entry: of two, a statement may have made one the other
-	var kept [32]uint64
+	var kept [32]string
 	err = u.Img.EachParam(e, func(x *entries.Var) (bool, error) {
-		root, err := x.Ultimate(nil)
+		name, err := x.Text()
 		if err != nil || x.Location.Form == 0 {
 			return true, nil //nolint:nilerr // damage is reported where the parameter is asked for
 		}
 		if n, ok := f.entersIn(x); ok {
 			passed[n]++
-			if !out[root] && f.entered(x, ranges[0]) {
-				kept[n] = root
+			if !out[name] && f.entered(x, ranges[0]) {
+				kept[n] = name
 			}
 		}
 		return true, nil
 	})
-	for n, root := range kept {
-		if root != 0 && passed[n] == 1 {
-			out[root] = true
+	for n, name := range kept {
+		if name != "" && passed[n] == 1 {
+			out[name] = true
 		}
 	}
 	return err
@@ -101,37 +135,75 @@ func (f *changes) entersIn(x *entries.Var) (n uint64, ok bool) {
 // entered reports whether debug information says of a parameter of a function out of line that it is in registers, which have on all paths what it was called
 // with, or what it was at the entry.
 func (f *changes) entered(x *entries.Var, r dw.Range) bool {
-	code, err := f.ev.codeOf(f.spot)
-	if err != nil || code.Why != "" {
-		return false
-	}
 	size, err := bitsOf(x)
 	if err != nil || size == 0 {
 		return false
 	}
+	type in struct {
+		register uint64
+		dw.Range
+	}
+	var all []in
+	var unknown []dw.Range
+	at, view := r.Lo, uint64(0)
 	if x.Location.IsBlock() {
 		n, ok := register(x.Location.Bytes())
-		return ok && code.Held().Keeps(n, n, size, r.Lo, r.Hi)
-	}
-	at, was := r.Lo, uint64(0)
-	l := f.u.Locations(x.Location, x.Views)
-	for v := (dw.LocEntry{}); l.Next(&v); at = v.Hi {
-		if v.Default || v.Viewed || v.Lo != at || len(v.Expr) == 0 {
+		if all, at = append(all, in{n, r}), r.Hi; !ok {
 			return false
 		}
-		n, in := register(v.Expr)
-		if at == r.Lo {
-			was = n
+	} else {
+		l := f.u.Locations(x.Location, x.Views)
+		for v := (dw.LocEntry{}); l.Next(&v); at, view = v.Hi, v.VHi {
+			if v.Default || v.Lo < at || v.Lo == at && v.Viewed && v.VLo != view {
+				return false
+			}
+			if v.Lo > at {
+				unknown = append(unknown, dw.Range{Lo: at, Hi: v.Lo})
+			}
+			n, ok := register(v.Expr)
+			if ok {
+				all = append(all, in{n, dw.Range{Lo: v.Lo, Hi: max(v.Hi, v.Lo+1)}})
+			} else if len(all) == 0 || !isEntryOf(v.Expr, all[0].register) {
+				return false
+			}
 		}
-		entry := v.Expr[0] == eval.OpEntryValue || v.Expr[0] == eval.OpGNUEntryValue
-		if entry && at != r.Lo && !isValue(f.u, v.Expr) {
+		if l.Err != nil || at > r.Hi || len(all) == 0 || all[0].Lo != r.Lo {
+			return false
+		}
+		unknown = append(unknown, dw.Range{Lo: at, Hi: r.Hi})
+	}
+	code, err := f.ev.instructionsOf(f.spot)
+	if err != nil || code.Why != "" {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(i in) bool { return !code.Held().Keeps(i.register, all[0].register, size, i.Lo, i.Hi) }) &&
+		!slices.ContainsFunc(unknown, func(r dw.Range) bool { return !restores(code, r) })
+}
+
+// restores reports whether instructions of a function only put back what its callers want back, and leave it.
+func restores(code *body.Code, r dw.Range) bool {
+	a, g := code.Unit.Image.Arch(), code.Graph
+	back := code.Preserved() | 1<<a.SP
+	if a.Link != 0 {
+		back |= 1 << a.Link
+	}
+	n, _ := g.At(r.Lo)
+	for ; n < len(g.Insns) && g.Insns[n].Addr < r.Hi; n++ {
+		if g.Insns[n].Kind == flow.Leave || g.Insns[n].Kind == flow.Nop {
 			continue
 		}
-		if !in || !code.Held().Keeps(n, was, size, v.Lo, v.Hi) {
+		w, ok := code.Arch.Writes(g.Bytes(int32(n)))
+		if !ok || w.Memory || w.Registers&^back != 0 || g.Insns[n].Kind != flow.Plain {
 			return false
 		}
 	}
-	return l.Err == nil && at == r.Hi
+	return true
+}
+
+// isEntryOf reports whether an expression is that of what a register had at the function's entry.
+func isEntryOf(expr []byte, register uint64) bool {
+	return len(expr) == 4 && (expr[0] == eval.OpEntryValue || expr[0] == eval.OpGNUEntryValue) && expr[1] == 1 &&
+		uint64(expr[2]) == uint64(op.DW_OP_reg0)+register && op.Opcode(expr[3]) == op.DW_OP_stack_value
 }
 
 // register returns the register that an expression is.
