@@ -147,6 +147,8 @@ type Evidence interface {
 	Over() (bool, error)
 	// Steady reports whether bodies of the function in the image show that the statements at the probe leave the parameter, all but the last.
 	Steady() (bool, error)
+	// PassedNumber reports whether the number is that of a caller's variable, which the call passes, as all bodies of that call show.
+	PassedNumber() (bool, error)
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
 	// had it last.
 	ChosenSince() (bool, error)

@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside                                                      bool
+	madeInside, passedNumber                                        bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -49,6 +49,7 @@ func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err 
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Steady() (bool, error)               { return k.steady, k.err }
+func (k known) PassedNumber() (bool, error)         { return k.passedNumber, k.err }
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
@@ -143,6 +144,9 @@ func TestRows(t *testing.T) {
 		{"statements", true, computed(gcc), known{statements: 2}},
 		{"statements", true, gcc, known{statements: 2}},
 		{"steady", false, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, steady: true}},
+		{"passed number", false, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true}},
+		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true}},
+		{"kept", false, gcc, known{statements: 2, kept: true}},
 		{"the caller's", false, gcc, known{statements: 2, passedOn: true}},
 		{"statements", true, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, passedOn: true}},
 		{"looped", true, llvm, known{looped: true, passedOn: true}},

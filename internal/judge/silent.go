@@ -82,6 +82,9 @@ func (Silent) Elsewhere() (bool, error) { return false, nil }
 // Turned is false.
 func (Silent) Turned() (bool, error) { return false, nil }
 
+// PassedNumber is false.
+func (Silent) PassedNumber() (bool, error) { return false, nil }
+
 // Steady is false.
 func (Silent) Steady() (bool, error) { return false, nil }
 

@@ -585,6 +585,19 @@ func (e *evidence) Steady() (bool, error) {
 	return steady.Of(e.s.U.Img).Leaves(e.s, &k, name)
 }
 
+// PassedNumber asks the other bodies of the call.
+func (e *evidence) PassedNumber() (bool, error) {
+	k, err := e.ev.memory().facts.Function(e.s.U, e.s.Rec)
+	if err != nil {
+		return false, err
+	}
+	name, err := e.x.Text()
+	if err != nil {
+		return false, err
+	}
+	return steady.Of(e.s.U.Img).Passes(e.s, &k, name, e.c.Expr)
+}
+
 func (e *evidence) Midway() (bool, error) {
 	if e.s.Entered != 0 {
 		return e.s.Entered == entries.Midway, nil

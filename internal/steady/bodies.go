@@ -16,6 +16,15 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 	if ok, err := u.Read(rec, &s); err != nil || !ok {
 		return err
 	}
+	marked, err := u.Body.MarksStatements(rec)
+	switch {
+	case err != nil:
+		return err
+	case !marked:
+		return g.whole(&s)
+	case u.Body.Views():
+		return nil
+	}
 	ranges, err := u.Extent(&s.PCs)
 	if err != nil {
 		return err

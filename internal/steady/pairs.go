@@ -35,8 +35,15 @@ func placesOf(s *entries.Spot) (out []variable, err error) {
 type pair struct {
 	effect
 	caller, variable string
-	line             int
-	column           uint32
+	callLine         int
+	callColumn       uint32
+}
+
+// pairOf returns that of a spot's call, for the body as a whole.
+func pairOf(s *entries.Spot, parameter, variable string) pair {
+	u := s.U
+	caller := u.Index.NameOf(u.NameRefOf(&u.Recs[u.Recs[s.Rec].Parent]))
+	return pair{effect{parameter: parameter}, caller, variable, s.CallLine, s.CallColumn}
 }
 
 // numbers are those that both have behind a statement.
@@ -46,10 +53,40 @@ type numbers struct {
 	differ  bool // one had another number than the other
 }
 
+// whole notes what the callers' variables have where a body without markers begins, and its parameters are numbers.
+func (g *function) whole(s *entries.Spot) error {
+	if s.Kind != entries.Inline || s.U.Recs[s.Rec].Parent < 0 {
+		return nil
+	}
+	e, err := s.Entry()
+	if err != nil {
+		return err
+	}
+	var callers []variable
+	return s.U.Img.EachParam(e, func(x *entries.Var) (bool, error) {
+		if x.Location.Form == 0 {
+			return true, nil
+		}
+		name, err := x.Text()
+		if err != nil {
+			return true, nil //nolint:nilerr // it is reported where the parameter is asked for
+		}
+		expr, err := s.Note(x)
+		if err != nil || !dependsOn(s.U, expr).number {
+			return true, nil //nolint:nilerr // likewise
+		}
+		if callers == nil {
+			if callers, err = placesOf(s); err != nil || len(callers) == 0 {
+				return false, err
+			}
+		}
+		g.pair(s, name, make([]statement, 1), expr, callers)
+		return true, nil
+	})
+}
+
 // pair notes what variables of the callers have where a parameter is a number, behind a group of statements.
 func (g *function) pair(s *entries.Spot, parameter string, group []statement, number []byte, callers []variable) {
-	u := s.U
-	caller := u.Index.NameOf(u.NameRefOf(&u.Recs[u.Recs[s.Rec].Parent]))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range callers {
@@ -57,7 +94,8 @@ func (g *function) pair(s *entries.Spot, parameter string, group []statement, nu
 			continue
 		}
 		for i := range group {
-			k := pair{group[i].on(parameter), caller, c.name, s.CallLine, s.CallColumn}
+			k := pairOf(s, parameter, c.name)
+			k.effect = group[i].on(parameter)
 			n := g.pairs[k]
 			switch {
 			case !bytes.Equal(c.expr, number):

@@ -10,6 +10,7 @@
 package steady
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -56,6 +57,8 @@ type function struct {
 	mu    sync.Mutex
 	shown map[effect]shown
 	pairs map[pair]numbers // until they are learned
+	// passes are variables of callers that a call passes for a parameter, of bodies without markers.
+	passes map[pair]bool
 }
 
 func newFunction() *function {
@@ -136,7 +139,7 @@ func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
 		})
 		maps.DeleteFunc(f.every, func(_ entries.FunctionKey, g *function) bool {
 			g.finish()
-			return len(g.shown) == 0
+			return len(g.shown) == 0 && len(g.passes) == 0
 		})
 	})
 	return f.every[*k], f.everyErr
@@ -152,7 +155,7 @@ func (f *Functions) learn(units []int, named func(*entries.Unit, *index.Rec) boo
 		if err := scanner.Open(u.Unit); err != nil {
 			return err
 		}
-		if !u.Body.GNU() || u.Body.Views() {
+		if !u.Body.GNU() {
 			return nil
 		}
 		own := make(map[int32]*function) // by their records
@@ -181,10 +184,30 @@ func (f *Functions) learn(units []int, named func(*entries.Unit, *index.Rec) boo
 	})
 }
 
+// Passes reports whether what a parameter has at a spot, in a body without markers, is a number that the call passes: that of a caller's variable, which both have in all
+// bodies of that call, and not always one number.
+func (f *Functions) Passes(s *entries.Spot, k *entries.FunctionKey, parameter string, number []byte) (bool, error) {
+	g, err := f.learned(k)
+	if g == nil || err != nil || len(g.passes) == 0 {
+		return false, err
+	}
+	callers, err := placesOf(s)
+	return slices.ContainsFunc(callers, func(c variable) bool {
+		return c.number && bytes.Equal(c.expr, number) && g.passes[pairOf(s, parameter, c.name)]
+	}), err
+}
+
 // finish takes what a call passes in several numbers, and keeps what enough bodies show.
 func (g *function) finish() {
 	for k, n := range g.pairs {
-		if n.several && !n.differ {
+		switch {
+		case !n.several || n.differ:
+		case k.line == 0:
+			if g.passes == nil {
+				g.passes = make(map[pair]bool)
+			}
+			g.passes[k] = true
+		default:
 			x := g.shown[k.effect]
 			x.leaves += enough
 			g.shown[k.effect] = x
