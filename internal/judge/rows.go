@@ -413,10 +413,10 @@ var Rows = []Row{
 		},
 	},
 	{
-		// As "index2value(L, idx)" in lua_type, and lua_type in 18 functions that pass 1, 2 and 3: GCC without markers, as with link-time optimization.
+		// As "index2value(L, idx)" in lua_type, and lua_type in 18 functions that pass 1, 2 and 3: LLVM, and GCC without markers, as with link-time optimization.
 		Name: "passed number", Because: "a caller's variable and the parameter have the same number in all bodies of the call, and not always one number",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != Unmarked || c.Entry || c.Place != Fixed || c.Note == Whole {
+			if c.Compiler == Marks || c.Entry || c.Place != Fixed || c.Compiler == Unmarked && c.Note == Whole {
 				return false, nil
 			}
 			return e.PassedNumber()

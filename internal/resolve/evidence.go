@@ -591,11 +591,7 @@ func (e *evidence) PassedNumber() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	name, err := e.x.Text()
-	if err != nil {
-		return false, err
-	}
-	return steady.Of(e.s.U.Img).Passes(e.s, &k, name, e.c.Expr)
+	return steady.Of(e.s.U.Img).Passes(e.s, &k, e.x, e.c.Expr)
 }
 
 func (e *evidence) Midway() (bool, error) {

@@ -70,7 +70,7 @@ func (g *function) body(u *entries.Unit, rec int32) error {
 				}
 			}
 			if n.of.number {
-				g.pair(&s, name, all[group.from:group.to], n.Expr, callers)
+				g.pair(&s, name, all[group.from:group.to], numberOf(x, n.Expr), callers)
 			}
 		}
 		g.mu.Lock()

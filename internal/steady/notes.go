@@ -2,6 +2,7 @@ package steady
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
@@ -89,4 +90,29 @@ func dependsOn(u *entries.Unit, expr []byte) (d of) {
 	d.known = d.known && value
 	d.number = d.known && !d.held
 	return d
+}
+
+// numberOf returns the number that a variable is, by its constant or an expression, in a form that can be compared, or nil if it is none.
+func numberOf(x *entries.Var, expr []byte) []byte {
+	if x.Constant.Form != 0 {
+		if x.Constant.IsBlock() || x.Constant.Form == dw.FormData16 {
+			return nil
+		}
+		return binary.LittleEndian.AppendUint64(nil, x.Constant.U)
+	}
+	if len(expr) == 0 {
+		return nil
+	}
+	o, err := eval.Decode(expr, 0, x.U.Encoding())
+	switch {
+	case err == nil && o.IsConstant() && o.Next == len(expr)-1 && op.Opcode(expr[o.Next]) == op.DW_OP_stack_value:
+		n := o.A
+		if c := op.Opcode(o.Code); c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 {
+			n = uint64(c - op.DW_OP_lit0)
+		}
+		return binary.LittleEndian.AppendUint64(nil, n)
+	case dependsOn(x.U, expr).number:
+		return expr
+	}
+	return nil
 }

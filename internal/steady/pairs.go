@@ -10,19 +10,21 @@ import (
 type variable struct {
 	name   string
 	expr   []byte
-	number bool
+	number []byte // as numberOf returns it, if it is one
 }
 
 // placesOf returns those of a spot's body.
 func placesOf(s *entries.Spot) (out []variable, err error) {
 	_, err = s.OfCallers(func(x *entries.Scoped) (bool, error) {
-		if its, ok := s.Placed(x); ok {
-			name, err := x.Text()
-			if err != nil {
-				return false, nil //nolint:nilerr // it is reported where the variable is asked for
-			}
-			out = append(out, variable{name, its.Expr, dependsOn(s.U, its.Expr).number})
+		its, ok := s.Placed(x)
+		if !ok && x.Constant.Form == 0 {
+			return false, nil
 		}
+		name, err := x.Text()
+		if err != nil {
+			return false, nil //nolint:nilerr // it is reported where the variable is asked for
+		}
+		out = append(out, variable{name, its.Expr, numberOf(&x.Var, its.Expr)})
 		return false, nil
 	})
 	return out, err
@@ -64,15 +66,16 @@ func (g *function) whole(s *entries.Spot) error {
 	}
 	var callers []variable
 	return s.U.Img.EachParam(e, func(x *entries.Var) (bool, error) {
-		if x.Location.Form == 0 {
-			return true, nil
+		var expr []byte
+		if x.Location.Form != 0 {
+			var err error
+			if expr, err = s.Note(x); err != nil {
+				return true, nil //nolint:nilerr // it is reported where the parameter is asked for
+			}
 		}
 		name, err := x.Text()
-		if err != nil {
-			return true, nil //nolint:nilerr // it is reported where the parameter is asked for
-		}
-		expr, err := s.Note(x)
-		if err != nil || !dependsOn(s.U, expr).number {
+		number := numberOf(x, expr)
+		if err != nil || number == nil {
 			return true, nil //nolint:nilerr // likewise
 		}
 		if callers == nil {
@@ -80,7 +83,7 @@ func (g *function) whole(s *entries.Spot) error {
 				return false, err
 			}
 		}
-		g.pair(s, name, make([]statement, 1), expr, callers)
+		g.pair(s, name, make([]statement, 1), number, callers)
 		return true, nil
 	})
 }
@@ -90,7 +93,7 @@ func (g *function) pair(s *entries.Spot, parameter string, group []statement, nu
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range callers {
-		if !c.number {
+		if c.number == nil {
 			continue
 		}
 		for i := range group {
@@ -98,7 +101,7 @@ func (g *function) pair(s *entries.Spot, parameter string, group []statement, nu
 			k.effect = group[i].on(parameter)
 			n := g.pairs[k]
 			switch {
-			case !bytes.Equal(c.expr, number):
+			case !bytes.Equal(c.number, number):
 				n.differ = true
 			case n.first == "":
 				n.first = string(number)

@@ -155,7 +155,7 @@ func (f *Functions) learn(units []int, named func(*entries.Unit, *index.Rec) boo
 		if err := scanner.Open(u.Unit); err != nil {
 			return err
 		}
-		if !u.Body.GNU() {
+		if u.Body.IsGo() {
 			return nil
 		}
 		own := make(map[int32]*function) // by their records
@@ -184,16 +184,21 @@ func (f *Functions) learn(units []int, named func(*entries.Unit, *index.Rec) boo
 	})
 }
 
-// Passes reports whether what a parameter has at a spot, in a body without markers, is a number that the call passes: that of a caller's variable, which both have in all
+// Passes reports whether what a parameter has at a spot, by its constant or an expression, in a body without markers, is a number that the call passes: that of a caller's variable, which both have in all
 // bodies of that call, and not always one number.
-func (f *Functions) Passes(s *entries.Spot, k *entries.FunctionKey, parameter string, number []byte) (bool, error) {
+func (f *Functions) Passes(s *entries.Spot, k *entries.FunctionKey, x *entries.Var, expr []byte) (bool, error) {
 	g, err := f.learned(k)
 	if g == nil || err != nil || len(g.passes) == 0 {
 		return false, err
 	}
+	parameter, err := x.Text()
+	number := numberOf(x, expr)
+	if err != nil || number == nil {
+		return false, err
+	}
 	callers, err := placesOf(s)
 	return slices.ContainsFunc(callers, func(c variable) bool {
-		return c.number && bytes.Equal(c.expr, number) && g.passes[pairOf(s, parameter, c.name)]
+		return bytes.Equal(c.number, number) && g.passes[pairOf(s, parameter, c.name)]
 	}), err
 }
 
