@@ -53,8 +53,11 @@ func (c *Rules) uses(i, at int32) bool {
 		return false
 	}
 	own := func(n int32) bool {
-		r := c.RowAt(n)
-		return c.Bodies[i].Has(c.Owner[n]) || r != nil && r.Line == 0
+		if r := c.RowAt(n); r != nil && r.Line == 0 { // what joins paths has no position, nor has what loads a register again
+			_, accesses := c.Arch.Touching(c.Graph.Bytes(n))
+			return !accesses
+		}
+		return c.Bodies[i].Has(c.Owner[n])
 	}
 	for reg := uint16(0); reg < body.Followed; reg++ {
 		if reads.Has(uint64(reg)) && c.Graph.WrittenBy(c.Arch, at, reg, slices.Contains(c.Unit.Image.Arch().Preserved, reg), own) {
