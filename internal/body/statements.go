@@ -163,6 +163,7 @@ func (c *Code) ownerOf(r *dw.Row, holder int32, edges []int32, last int32) (own 
 	if best < 0 {
 		return holder, false
 	}
+	best = c.latest(best, last, r, edges, dw.IsCPlusPlus(c.Unit.Lang)) // of several without code, in the order in which they are run
 	return best, !c.Bodies[best].beginsAt(r.Addr)
 }
 
@@ -233,7 +234,7 @@ func (c *Code) calledFrom(last int32, r *dw.Row, at Text, edges []int32) int32 {
 	return -1
 }
 
-// latest returns the instance of a body's function to which a row at one of the body's instructions belongs: that which
+// latest returns the instance of a body's function to which a row at one of the body's instructions, or where it begins or ends, belongs: that which
 // begins last at the address, if one does, by a view that is not after the row. GCC moves instructions of one instance behind the place where
 // the next begins. So it is with two instances of a template, which are in one text, if the row is the one where the second begins, called by the statement before.
 func (c *Code) latest(own, last int32, r *dw.Row, edges []int32, templates bool) int32 {

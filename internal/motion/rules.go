@@ -10,7 +10,7 @@
 // sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
 //
 // Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
-// fire without a run (Again). Two add marks, where the compiler has left out markers. The third column has what shows it to the rule
+// fire without a run (Again). Two add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
 // and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
 //
 //	rule                 what the compiler has done                     what shows it, and what would refute it          effect
@@ -86,6 +86,9 @@
 //	                                                                    earlier line on each path; a loop of its own
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
+//	UsedAgain            unrolled a caller's loop, and computes what     the caller uses what the body has made, before a    enter
+//	                     all runs begin with once (LLVM)                piece and after one like it, at one place; the
+//	                                                                    caller's code in turns of the body's own loop
 //	CopiesAlone          copied variables where paths meet, all copies   a block of copies alone, at one place that       not looked at
 //	                     at the place of one path's                     another path there has; code of the caller's
 //	Sunk                 loads an argument in the midst of the body     LLVM since 16, the row has the line of the call,    not looked at
