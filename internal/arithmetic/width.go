@@ -190,10 +190,11 @@ type narrowing struct {
 	registers Registers
 }
 
-// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, or the end of a value or a piece.
+// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, their comparison, or the end of a value or a piece. Operands of a
+// comparison are noted as any others: "breg0 0; lit3; mod; const1u 255; and; lit0; ne" is of a byte, by gcc 11 and 12.
 func arithmetic(c op.Opcode) bool {
 	switch {
-	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
+	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_eq && c <= op.DW_OP_ne, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
 		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
 		return true
 	}
