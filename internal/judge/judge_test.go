@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside                                                      bool
+	madeInside, madeBehind                                          bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -46,6 +46,7 @@ func (k known) ChosenSince() (bool, error)          { return k.chosen, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
+func (k known) MadeBehind() (bool, error)           { return k.madeBehind, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Steady() (bool, error)               { return k.steady, k.err }
@@ -99,6 +100,7 @@ func TestRows(t *testing.T) {
 		{"views: elsewhere", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{elsewhere: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
+		{"made behind", true, with(gcc, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{madeBehind: true}},
 		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
 		{"views", false, views, known{ofNumber: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},

@@ -171,6 +171,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 12 loses the 2 of "f(2)", and notes what f makes of it: behind its beginning where it notes more than that, and else for the whole body.
+		Name: "made behind", Because: "GCC writes the only note of a number as that of the whole body, and in another copy of the call the number is there behind the body's beginning alone", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler == LLVM || c.Entry || c.Place != Fixed || c.Note != Whole {
+				return false, nil
+			}
+			return e.MadeBehind()
+		},
+	},
+	{
 		// GCC loses the statement of "if (n < max) max = n" in a conditional move, and goes on that max is what the function was called with.
 		Name: "chosen", Because: "in the register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
