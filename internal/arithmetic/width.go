@@ -316,6 +316,9 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		n.found = Unclear // extended to 32 bits, or to 64
 		return &out
 	}
+	if few(out.A) && (shifts || few(out.B)) {
+		return &out
+	}
 	if !shifts {
 		o.add(operandsOf(e.B))
 	}
@@ -357,6 +360,19 @@ func (n *narrowing) counted(e *loc.Expr) bool {
 	case e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const:
 		least, most, ok := n.registers.Counts(e.A.K)
 		return ok && least+e.B.K <= most+e.B.K && most+e.B.K < limit
+	}
+	return false
+}
+
+// few reports whether an expression itself says that a number has fewer than 32 bits and no sign: then all widths have the same bits of it.
+func few(e *loc.Expr) bool {
+	switch {
+	case e.Op == ops.Const:
+		return e.K < 1<<31
+	case e.Op == ops.And:
+		return few(e.A) || few(e.B)
+	case e.Op == ops.Or || e.Op == ops.Xor:
+		return few(e.A) && few(e.B)
 	}
 	return false
 }
