@@ -18,9 +18,9 @@ static inline void one(long n, volatile long *p) { *p = n; p[2] = n; }
 static inline void one_by(long n, volatile long *p) { one(n, p); p[3] = n; }
 static inline void at_most(long n, volatile long *p) { if (n > 20) n = 20; *p = n; p[3] = n; }
 static inline void at_most_by(long n, volatile long *p) { at_most(n, p); p[1] = n; }
-__attribute__((noipa)) void f(volatile long *p) { put_by(17, p); put_next_by(17, p); one_by(17, p); at_most_by(17, p); }
-__attribute__((noipa)) void g(volatile long *p) { put_by(40, p); put_next_by(40, p); one_by(17, p); at_most_by(40, p); }
-__attribute__((noipa)) void h(volatile long *p) { put_by(50, p); put_next_by(51, p); one_by(17, p); at_most_by(5, p); }
+__attribute__((noipa, noinline)) void f(volatile long *p) { put_by(17, p); put_next_by(17, p); one_by(17, p); at_most_by(17, p); }
+__attribute__((noipa, noinline)) void g(volatile long *p) { put_by(40, p); put_next_by(40, p); one_by(17, p); at_most_by(40, p); }
+__attribute__((noipa, noinline)) void h(volatile long *p) { put_by(50, p); put_next_by(51, p); one_by(17, p); at_most_by(5, p); }
 int main(void) { long a[8] = {0}; f(a); g(a); h(a); return a[0] & 1; }
 `
 	for _, build := range []string{

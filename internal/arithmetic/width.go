@@ -190,14 +190,15 @@ type narrowing struct {
 	registers Registers
 }
 
-// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, or the end of a value or a piece.
+// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, their comparison, a branch, as one that chooses between numbers has it, or the
+// end of a value or a piece. Operands of a comparison, and what is chosen, are noted as any others: "breg0 0; lit3; mod; const1u 255; and; lit0; ne" is of a byte, by gcc 11 to 16.
 func arithmetic(c op.Opcode) bool {
 	switch {
-	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
+	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_eq && c <= op.DW_OP_ne, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
 		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
 		return true
 	}
-	return c == eval.OpGNUParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
+	return c == op.DW_OP_bra || c == op.DW_OP_skip || c == op.DW_OP_swap || c == op.DW_OP_drop || c == op.DW_OP_over || c == op.DW_OP_dup || c == eval.OpGNUParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
 }
 
 // movesDown reports whether an expression moves upper bits down, and not in an address.
@@ -248,7 +249,7 @@ func masksAll(r Registers, e *loc.Expr) bool {
 	return found
 }
 
-// special reports whether the note has other operations than arithmetic, such as types and branches: it is left as it is written.
+// special reports whether the note has other operations than arithmetic, such as those with types: it is left as it is written.
 func (n *Note) special() bool {
 	for at := 0; at < len(n.Expr); {
 		o, err := eval.Decode(n.Expr, at, n.Encoding)
@@ -315,6 +316,9 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		n.found = Unclear // extended to 32 bits, or to 64
 		return &out
 	}
+	if few(out.A) && (shifts || few(out.B)) {
+		return &out
+	}
 	if !shifts {
 		o.add(operandsOf(e.B))
 	}
@@ -356,6 +360,19 @@ func (n *narrowing) counted(e *loc.Expr) bool {
 	case e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const:
 		least, most, ok := n.registers.Counts(e.A.K)
 		return ok && least+e.B.K <= most+e.B.K && most+e.B.K < limit
+	}
+	return false
+}
+
+// few reports whether an expression itself says that a number has fewer than 32 bits and no sign: then all widths have the same bits of it.
+func few(e *loc.Expr) bool {
+	switch {
+	case e.Op == ops.Const:
+		return e.K < 1<<31
+	case e.Op == ops.And:
+		return few(e.A) || few(e.B)
+	case e.Op == ops.Or || e.Op == ops.Xor:
+		return few(e.A) && few(e.B)
 	}
 	return false
 }

@@ -108,7 +108,7 @@ func (c *Code) readBodies(inlined bool) error {
 		b := Body{Rec: i, Parent: parent}
 		err = e.Attrs(func(a dw.Attr, v dw.Value) {
 			pcs.Take(a, v)
-			b.Call.take(a, v)
+			b.Call.Take(a, v)
 		})
 		if err != nil {
 			return err
@@ -288,7 +288,8 @@ func (c *Code) paint() {
 	}
 }
 
-func (p *CallPlace) take(a dw.Attr, v dw.Value) {
+// Take stores the value of an attribute that says where a call is.
+func (p *CallPlace) Take(a dw.Attr, v dw.Value) {
 	switch a {
 	case dw.AttrCallFile:
 		p.File = uint32(v.U)

@@ -127,6 +127,10 @@ func passParams(s *entries.Spot, to *[]param) (k Signature, err error) {
 		if same, err := inPlace(s, e, *to); err != nil || !same {
 			return Changed, err
 		}
+	} else if k == Local {
+		if moved, readErr := movedUp(s, e, *to); readErr != nil || moved {
+			return Changed, readErr
+		}
 	}
 	return k, err // of a parameter that cannot be read: those before it are known
 }

@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside, passedNumber                                        bool
+	madeInside, madeBehind, passedNumber                            bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -46,6 +46,7 @@ func (k known) ChosenSince() (bool, error)          { return k.chosen, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
+func (k known) MadeBehind() (bool, error)           { return k.madeBehind, k.err }
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Steady() (bool, error)               { return k.steady, k.err }
@@ -100,6 +101,7 @@ func TestRows(t *testing.T) {
 		{"views: elsewhere", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{elsewhere: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
+		{"made behind", true, with(gcc, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{madeBehind: true}},
 		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
 		{"views", false, views, known{ofNumber: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
@@ -171,7 +173,8 @@ func TestRows(t *testing.T) {
 		{"another's", true, llvm, known{another: true, passedOn: true}},
 		{"another's", true, with(llvm, func(c *candidate) { c.Entry = true }), known{another: true}},
 		{"another's", true, gcc, known{statements: 2, another: true, passedOn: true}},
-		{"kept", false, computed(llvm), known{another: true, kept: true}},
+		{"kept", false, with(computed(llvm), func(c *candidate) { c.Pointer = true }), known{another: true, kept: true}},
+		{"computed", true, computed(llvm), known{another: true, kept: true}},
 		{"unplaced", true, llvm, known{unplaced: true, passedOn: true}},
 		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{unplaced: true}},
 		{"assigned", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{assigned: judge.Inside}},

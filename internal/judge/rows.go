@@ -171,6 +171,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 12 loses the 2 of "f(2)", and notes what f makes of it: behind its beginning where it notes more than that, and else for the whole body.
+		Name: "made behind", Because: "GCC writes the only note of a number as that of the whole body, and in another copy of the call the number is there behind the body's beginning alone", Doubt: reasons.Reassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler == LLVM || c.Entry || c.Place != Fixed || c.Note != Whole {
+				return false, nil
+			}
+			return e.MadeBehind()
+		},
+	},
+	{
 		// GCC loses the statement of "if (n < max) max = n" in a conditional move, and goes on that max is what the function was called with.
 		Name: "chosen", Because: "in the register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
@@ -370,9 +380,10 @@ var Rows = []Row{
 		},
 	},
 	{
+		// But where the body uses the lowest bits alone, LLVM may compute no others: clang 14 and 22 add 0x7fffffffffffffff for the a of "f(x - 1)" with "a << 3".
 		Name: "kept", Because: "the function out of line has what it was called with to its end: no statement assigns the parameter",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Place != Fixed && c.Place != Computed && c.Compiler == LLVM {
+			if c.Compiler == LLVM && c.Place != Fixed && (c.Place != Computed || !c.Pointer) {
 				return false, nil
 			}
 			return e.Kept()

@@ -79,6 +79,9 @@ func (Silent) Alone() (bool, error) { return false, nil }
 // Elsewhere is false.
 func (Silent) Elsewhere() (bool, error) { return false, nil }
 
+// MadeBehind is false.
+func (Silent) MadeBehind() (bool, error) { return false, nil }
+
 // Turned is false.
 func (Silent) Turned() (bool, error) { return false, nil }
 

@@ -76,7 +76,7 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *entries.Var, c
 	return loc.Reason{}
 }
 
-// storedNext reports whether a location has a slot of the frame in which the code behind the site stores a register before it reads the slot, where the list's entry covers
+// storedNext reports whether a location has, or is computed from, a slot of the frame in which the code behind the site stores a register before it reads the slot, where the list's entry covers
 // no code: it ends with the inlined body, which has none, so the sign of the second case cannot be there. What nobody reads any more may be in the slot all the same.
 func (ev *Evaluator) storedNext(l *loc.Location, t *types.Type, c *entries.Chosen) bool {
 	s := ev.spot
@@ -84,7 +84,7 @@ func (ev *Evaluator) storedNext(l *loc.Location, t *types.Type, c *entries.Chose
 		return false
 	}
 	var few [4]body.Slot
-	for _, m := range slotsAt(few[:0], l, t) {
+	for _, m := range slotsOf(few[:0], l, t) {
 		if register, only := ev.storedOnly(s.Addr, m); only && register {
 			return true
 		}

@@ -1,0 +1,139 @@
+package resolve
+
+import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// GCC writes the only note of a parameter, if it is a number, as that of the whole body, wherever it begins (GCC: gcc/dwarf2out.cc, add_location_or_const_value_attribute). So of
+// "f(2)", where the 2 is lost and the body makes 72 of it, there is a 72 for the whole body. Where the function that has the call is there several times, as one that is
+// inlined is, other copies of the call can have more than one note, in a list that says where the first begins.
+
+// madeBehind is a number that some copy of a call has for a parameter from behind the body's beginning on alone.
+type madeBehind struct {
+	param  uint64 // the entry that declares it
+	caller int32  // the record of the function that has the call
+	at     body.CallPlace
+	number uint64
+}
+
+// behindOf is the key of what a unit's bodies of a function have so, by the function's record.
+type behindOf int32
+
+// MadeBehind asks the other copies of the call.
+func (e *evidence) MadeBehind() (bool, error) {
+	s, u := e.s, e.s.U
+	function := u.Recs[s.Rec].Root
+	if s.Kind != entries.Inline || function < 0 || e.v.Loc.Kind != loc.KindConstant || e.x.U != u {
+		return false, nil
+	}
+	made, err := entries.Remembered(&u.Derived, behindOf(function), func() (map[madeBehind]bool, error) { return numbersBehind(u, function) })
+	if len(made) == 0 || err != nil {
+		return false, err
+	}
+	is := madeBehind{number: e.v.Loc.Expr.K}
+	if is.param, err = e.x.Ultimate(nil); err != nil {
+		return false, err
+	}
+	entry, err := s.Entry()
+	if err != nil {
+		return false, err
+	}
+	size, unsized := e.v.Type.ByteSize()
+	if is.caller, is.at, err = callOf(u, s.Rec, entry); err != nil || unsized != nil || size < 1 || size > 8 {
+		return false, err
+	}
+	// It is noted with any bits above those of its type.
+	above := 64 - 8*uint(size)
+	for _, n := range [...]uint64{is.number << above >> above, uint64(int64(is.number<<above) >> above)} {
+		is.number = n
+		if made[is] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// numbersBehind looks at the bodies of a function that are inlined.
+func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error) {
+	var out map[madeBehind]bool
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Root != function || r.Flags != index.Inlined|index.HasPC {
+			continue
+		}
+		entry, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return nil, err
+		}
+		var pcs dw.PCs
+		if err := entry.Attrs(pcs.Take); err != nil {
+			return nil, err
+		}
+		start, known, err := u.Start(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		err = u.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
+			if x.Location.Form == 0 || x.Location.IsBlock() {
+				return true, nil
+			}
+			l := u.Locations(x.Location, x.Views)
+			var v dw.LocEntry
+			if !l.Next(&v) || v.Lo <= start {
+				return true, nil
+			}
+			m := madeBehind{}
+			var is bool
+			if m.number, is = onlyNumber(u, v.Expr); !is {
+				return true, nil
+			}
+			var err error
+			if m.param, err = x.Ultimate(nil); err != nil {
+				return false, err
+			}
+			if m.caller, m.at, err = callOf(u, int32(i), entry); err != nil {
+				return false, err
+			}
+			if out == nil {
+				out = make(map[madeBehind]bool)
+			}
+			out[m] = true
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// callOf returns where the call of an inlined body is in the source.
+func callOf(u *entries.Unit, rec int32, entry dw.Entry) (caller int32, at body.CallPlace, err error) {
+	caller = u.Recs[rec].Parent
+	if caller >= 0 && u.Recs[caller].Root >= 0 {
+		caller = u.Recs[caller].Root
+	}
+	return caller, at, entry.Attrs(at.Take)
+}
+
+// onlyNumber returns the number that an expression is, if it is nothing else.
+func onlyNumber(u *entries.Unit, expr []byte) (n uint64, is bool) {
+	o, err := eval.Decode(expr, 0, u.Encoding())
+	if err != nil || !o.IsConstant() || len(expr) != o.Next+1 || op.Opcode(expr[o.Next]) != op.DW_OP_stack_value {
+		return 0, false
+	}
+	if c := op.Opcode(o.Code); c <= op.DW_OP_lit31 && c >= op.DW_OP_lit0 {
+		return uint64(c - op.DW_OP_lit0), true
+	}
+	return o.A, true
+}
