@@ -190,15 +190,16 @@ type narrowing struct {
 	registers Registers
 }
 
-// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, their comparison, a branch, as one that chooses between numbers has it, or the
-// end of a value or a piece. Operands of a comparison, and what is chosen, are noted as any others: "breg0 0; lit3; mod; const1u 255; and; lit0; ne" is of a byte, by gcc 11 to 16.
+// arithmetic reports whether an operation is a number, a register, memory, a parameter, arithmetic of two numbers, their comparison, a choice between numbers, or the end of a
+// value or a piece. Operands of a comparison, and what is chosen, are noted as any others: "breg0 0; lit3; mod; const1u 255; and; lit0; ne" is of a byte, by gcc 11 to 16.
 func arithmetic(c op.Opcode) bool {
-	switch {
-	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_eq && c <= op.DW_OP_ne, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
-		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31, c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31, c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
+	switch c {
+	case op.DW_OP_bra, op.DW_OP_skip, op.DW_OP_swap, op.DW_OP_drop, op.DW_OP_over, op.DW_OP_dup,
+		op.DW_OP_deref, op.DW_OP_deref_size, op.DW_OP_fbreg, op.DW_OP_bregx, op.DW_OP_piece, op.DW_OP_bit_piece, op.DW_OP_stack_value, eval.OpGNUParameterRef:
 		return true
 	}
-	return c == op.DW_OP_bra || c == op.DW_OP_skip || c == op.DW_OP_swap || c == op.DW_OP_drop || c == op.DW_OP_over || c == op.DW_OP_dup || c == eval.OpGNUParameterRef || c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
+	return c >= op.DW_OP_const1u && c <= op.DW_OP_consts || c >= op.DW_OP_and && c <= op.DW_OP_xor || c >= op.DW_OP_eq && c <= op.DW_OP_ne ||
+		c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 || c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 || c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31
 }
 
 // movesDown reports whether an expression moves upper bits down, and not in an address.

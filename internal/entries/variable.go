@@ -189,12 +189,8 @@ func (x *Var) Better(y *Var) bool {
 // Literal reports whether an entry's expression is a constant: DW_OP_lit1
 // DW_OP_stack_value.
 func (x *Var) Literal() bool {
-	e := x.Location.Bytes()
-	if !x.Location.IsBlock() || len(e) < 2 || e[len(e)-1] != uint8(op.DW_OP_stack_value) {
-		return false
-	}
-	o, err := eval.Decode(e, 0, x.U.Encoding())
-	return err == nil && o.Next == len(e)-1 && o.IsConstant()
+	_, is := eval.Number(x.Location.Bytes(), x.U.Encoding())
+	return is && x.Location.IsBlock()
 }
 
 // Static reports whether an entry gives the variable an address in the image: a static

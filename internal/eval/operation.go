@@ -106,6 +106,21 @@ func (o Operation) IsConstant() bool {
 	return c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 || c >= op.DW_OP_const1u && c <= op.DW_OP_consts
 }
 
+// Number returns the number that an expression is: DW_OP_lit1 DW_OP_stack_value.
+func Number(expr []byte, enc Encoding) (n uint64, ok bool) {
+	if len(expr) < 2 || op.Opcode(expr[len(expr)-1]) != op.DW_OP_stack_value {
+		return 0, false
+	}
+	o, err := Decode(expr, 0, enc)
+	if err != nil || !o.IsConstant() || o.Next != len(expr)-1 {
+		return 0, false
+	}
+	if c := op.Opcode(o.Code); c <= op.DW_OP_lit31 && c >= op.DW_OP_lit0 {
+		return uint64(c - op.DW_OP_lit0), true
+	}
+	return o.A, true
+}
+
 // IsImplicitValue reports whether the operation gives the value's bytes.
 func (o Operation) IsImplicitValue() bool { return op.Opcode(o.Code) == op.DW_OP_implicit_value }
 

@@ -1,8 +1,6 @@
 package resolve
 
 import (
-	"github.com/go-delve/delve/pkg/dwarf/op"
-
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -94,7 +92,7 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 			}
 			m := madeBehind{}
 			var is bool
-			if m.number, is = onlyNumber(u, v.Expr); !is {
+			if m.number, is = eval.Number(v.Expr, u.Encoding()); !is {
 				return true, nil
 			}
 			var err error
@@ -124,16 +122,4 @@ func callOf(u *entries.Unit, rec int32, entry dw.Entry) (caller int32, at body.C
 		caller = u.Recs[caller].Root
 	}
 	return caller, at, entry.Attrs(at.Take)
-}
-
-// onlyNumber returns the number that an expression is, if it is nothing else.
-func onlyNumber(u *entries.Unit, expr []byte) (n uint64, is bool) {
-	o, err := eval.Decode(expr, 0, u.Encoding())
-	if err != nil || !o.IsConstant() || len(expr) != o.Next+1 || op.Opcode(expr[o.Next]) != op.DW_OP_stack_value {
-		return 0, false
-	}
-	if c := op.Opcode(o.Code); c <= op.DW_OP_lit31 && c >= op.DW_OP_lit0 {
-		return uint64(c - op.DW_OP_lit0), true
-	}
-	return o.A, true
 }

@@ -100,18 +100,10 @@ func numberOf(x *entries.Var, expr []byte) []byte {
 		}
 		return binary.LittleEndian.AppendUint64(nil, x.Constant.U)
 	}
-	if len(expr) == 0 {
-		return nil
-	}
-	o, err := eval.Decode(expr, 0, x.U.Encoding())
-	switch {
-	case err == nil && o.IsConstant() && o.Next == len(expr)-1 && op.Opcode(expr[o.Next]) == op.DW_OP_stack_value:
-		n := o.A
-		if c := op.Opcode(o.Code); c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 {
-			n = uint64(c - op.DW_OP_lit0)
-		}
+	if n, ok := eval.Number(expr, x.U.Encoding()); ok {
 		return binary.LittleEndian.AppendUint64(nil, n)
-	case dependsOn(x.U, expr).number:
+	}
+	if dependsOn(x.U, expr).number {
 		return expr
 	}
 	return nil
