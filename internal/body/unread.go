@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -151,6 +153,28 @@ func (c *Code) Preserved() (kept insn.Registers) {
 		kept |= 1 << r
 	}
 	return kept
+}
+
+// Restores reports whether the instructions of a range of the function only put back what its callers want back, and leave it.
+func (c *Code) Restores(r dw.Range) bool {
+	a, g := c.Unit.Image.Arch(), c.Graph
+	back := c.Preserved() | 1<<a.SP
+	if a.Link != 0 {
+		back |= 1 << a.Link
+	}
+	n, _ := g.At(r.Lo)
+	for ; n < len(g.Insns) && g.Insns[n].Addr < r.Hi; n++ {
+		switch g.Insns[n].Kind {
+		case flow.Leave, flow.Nop:
+		case flow.Plain:
+			if w, ok := c.Arch.Writes(g.Bytes(int32(n))); !ok || w.Memory || w.Registers&^back != 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // spilled returns the register that an instruction stores, of those that it reads.

@@ -5,11 +5,9 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
@@ -177,27 +175,7 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 		return false
 	}
 	return !slices.ContainsFunc(all, func(i in) bool { return !code.Held().Keeps(i.register, all[0].register, size, i.Lo, i.Hi) }) &&
-		!slices.ContainsFunc(unknown, func(r dw.Range) bool { return !restores(code, r) })
-}
-
-// restores reports whether instructions of a function only put back what its callers want back, and leave it.
-func restores(code *body.Code, r dw.Range) bool {
-	a, g := code.Unit.Image.Arch(), code.Graph
-	back := code.Preserved() | 1<<a.SP
-	if a.Link != 0 {
-		back |= 1 << a.Link
-	}
-	n, _ := g.At(r.Lo)
-	for ; n < len(g.Insns) && g.Insns[n].Addr < r.Hi; n++ {
-		if g.Insns[n].Kind == flow.Leave || g.Insns[n].Kind == flow.Nop {
-			continue
-		}
-		w, ok := code.Arch.Writes(g.Bytes(int32(n)))
-		if !ok || w.Memory || w.Registers&^back != 0 || g.Insns[n].Kind != flow.Plain {
-			return false
-		}
-	}
-	return true
+		!slices.ContainsFunc(unknown, func(r dw.Range) bool { return !code.Restores(r) })
 }
 
 // isEntryOf reports whether an expression is that of what a register had at the function's entry.
