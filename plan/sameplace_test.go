@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	p := plantest.New(t, built(t, "g++-12", "-O3", map[string]string{"a.cc": source}), "across s", plan.Options{})
 	first := make(map[uint64]int)
 	for i := range p.Sites {
-		first[p.Sites[i].Site.Addr]++
+		first[p.Sites[i].Addr]++
 	}
 	most := 0
 	for _, n := range first {

@@ -367,12 +367,12 @@ func (n *narrowing) counted(e *loc.Expr) bool {
 
 // few reports whether an expression itself says that a number has fewer than 32 bits and no sign: then all widths have the same bits of it.
 func few(e *loc.Expr) bool {
-	switch {
-	case e.Op == ops.Const:
+	switch e.Op {
+	case ops.Const:
 		return e.K < 1<<31
-	case e.Op == ops.And:
+	case ops.And:
 		return few(e.A) || few(e.B)
-	case e.Op == ops.Or || e.Op == ops.Xor:
+	case ops.Or, ops.Xor:
 		return few(e.A) && few(e.B)
 	}
 	return false

@@ -52,7 +52,7 @@ func (c *Rules) continues(i, first int32, in []flow.Way) bool {
 	}
 	goesOn := (c.usesOwn(first) || c.resumes(i, first) || c.comparesAgain(i, first, in) || c.comparesKept(i, first, in)) && c.Graph.Later(first, in, true) ||
 		(c.comparesFor(i, first) || c.tests(i, first, in) || c.remade(i, first, in)) && c.Graph.Later(first, in, false) || c.branchesFor(i, first)
-	return goesOn && !c.UsedAgain(i, first)
+	return goesOn && !c.UsedAgain(i, first, func(at int32) bool { return slices.ContainsFunc(in, func(w flow.Way) bool { return w.Insn == at }) })
 }
 
 // comparesFor reports whether all that is left of a piece of a body that begins at an instruction is a comparison on which another's branch depends, with nothing between the

@@ -16,8 +16,9 @@ const maxUsed = 32
 // UsedAgain reports whether a piece of a body, that begins at an instruction, is of another run than what the body did before: the caller's code in front of it in its block has used what the body had
 // made; behind the piece, or before that, the caller uses it at the same place again, with nothing but the body's in between; and what the body does between two such uses it does on both
 // sides of this one. A caller uses a run's result behind the run, and at one place once, so that copies of the use are turns of its own loop. A compiler that puts what the caller
-// makes of a number that the body has on its way into turns of the body's own loop would show the same.
-func (c *Rules) UsedAgain(i, first int32) bool {
+// makes of a number that the body has on its way into turns of the body's own loop would show the same. And where a run begins between two such uses, as begins says, each is in
+// the midst of a run: clang 22 computes the i + k of "height[i] = i + k" where the body compares that.
+func (c *Rules) UsedAgain(i, first int32, begins func(insn int32) bool) bool {
 	n := c.Graph.Block(first)
 	if c.Unit.GNU() || c.Unit.IsGo() {
 		return false
@@ -34,12 +35,16 @@ func (c *Rules) UsedAgain(i, first int32) bool {
 	if uses == nil {
 		return false
 	}
-	behind, again := c.untilUse(i, n, first, uses, true)
-	if behind == nil {
+	began := false
+	look := func(at int32) { // the body's own loop comes back to its first statement behind others of the body
+		began = began || at != first && at > 0 && !c.Bodies[i].Has(c.Owner[at-1]) && begins(at)
+	}
+	behind, again := c.untilUse(i, n, first, uses, true, look)
+	if behind == nil || began {
 		return false
 	}
-	before, earlier := c.untilUse(i, n, c.Graph.Blocks[n].First, uses, false)
-	return (again || earlier) && slices.ContainsFunc(behind, func(s step) bool { return slices.Contains(before, s) })
+	before, earlier := c.untilUse(i, n, c.Graph.Blocks[n].First, uses, false, look)
+	return (again || earlier && !began) && slices.ContainsFunc(behind, func(s step) bool { return slices.Contains(before, s) })
 }
 
 // uses reports whether an instruction of a body's caller reads a register that nothing but the body has written last.
@@ -67,9 +72,9 @@ func (c *Rules) uses(i, at int32) bool {
 	return false
 }
 
-// untilUse follows the paths from an instruction of a block, or back from there, through a body's code up to one of some uses, or another one at its place. It returns what the body does there, and
-// whether there is such a use.
-func (c *Rules) untilUse(i, block, at int32, uses []step, ahead bool) (steps []step, used bool) {
+// untilUse follows the paths from an instruction of a block, or back from there, through a body's code up to one of some uses, or another one at its place. It looks at the body's instructions, and
+// returns what they do, and whether there is such a use.
+func (c *Rules) untilUse(i, block, at int32, uses []step, ahead bool, look func(insn int32)) (steps []step, used bool) {
 	g := c.Graph
 	seen := map[int32]bool{block: true}
 	var work []int32
@@ -87,6 +92,7 @@ func (c *Rules) untilUse(i, block, at int32, uses []step, ahead bool) (steps []s
 			case g.Insns[at].Kind == flow.Nop || g.Insns[at].Kind == flow.Jump || !ok || r.Line == 0:
 			case c.Bodies[i].Has(c.Owner[at]):
 				steps, some = append(steps, s), true
+				look(at)
 			case slices.ContainsFunc(uses, func(u step) bool { return u == s || u.place == s.place && c.uses(i, at) }):
 				used = true
 				return

@@ -143,13 +143,13 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 	}
 	var all []in
 	var unknown []dw.Range
-	at, view := r.Lo, uint64(0)
 	if x.Location.IsBlock() {
 		n, ok := register(x.Location.Bytes())
-		if all, at = append(all, in{n, r}), r.Hi; !ok {
+		if all = append(all, in{n, r}); !ok {
 			return false
 		}
 	} else {
+		at, view := r.Lo, uint64(0)
 		l := f.u.Locations(x.Location, x.Views)
 		for v := (dw.LocEntry{}); l.Next(&v); at, view = v.Hi, v.VHi {
 			if v.Default || v.Lo < at || v.Lo == at && v.Viewed && v.VLo != view {

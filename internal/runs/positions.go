@@ -99,7 +99,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 			switch {
 			case !piece:
 				kind := flow.MarkInside
-				if begins || starts != nil && kin == nil && (c.loadsFor(i, at, starts) || c.UsedAgain(i, at)) {
+				if begins || starts != nil && kin == nil && (c.loadsFor(i, at, starts) || c.UsedAgain(i, at, func(n int32) bool { return starts[c.PlaceOf(c.RowAt(n), n)] })) {
 					kind = flow.MarkEnter
 				}
 				if begins && c.BehindTest(i, int32(n), at) || c.OnlyLeaves(i, at) {
