@@ -150,6 +150,7 @@ func TestRows(t *testing.T) {
 		{"views: unmarked", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{noStatement: true, assigned: judge.Between}},
 		{"views", false, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{noStatement: true}},
 		{"views", false, views, known{noStatement: true, assigned: judge.Between}},
+		{"differs", true, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true, assigned: judge.Inside}},
 		{"passed number", false, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true}},
 		{"passed number", false, with(llvm, func(c *candidate) { c.Place, c.Note = judge.Fixed, judge.Whole }), known{passedNumber: true}},
 		{"fixed", true, with(unmarked, func(c *candidate) { c.Place, c.Note = judge.Fixed, judge.Whole }), known{passedNumber: true}},

@@ -445,6 +445,9 @@ var Rows = []Row{
 			if c.Compiler == Marks || c.Entry || c.Place != Fixed || c.Compiler == Unmarked && c.Note == Whole {
 				return false, nil
 			}
+			if a, err := e.Assigned(); a == Inside || err != nil { // "f(i + 1)" and "n--" would give both i
+				return false, err
+			}
 			return e.PassedNumber()
 		},
 	},

@@ -7,6 +7,10 @@
 // three ways: instructions stand between two statements, and the note is about both and is of what they do not change; or a variable of a caller is in the same
 // place, behind the statements; or both have the same number there, in each body of one call, and not always one. With views dropped from Debian's 6.1 kernel (amd64), 50,300 of 71,200 doubtful parameters are
 // known to be steady, and all are where the views say.
+//
+//	passes, err := steady.Of(img).Passes(&spot, key, x, expr)
+//
+// LLVM, and GCC without markers, do not say where statements begin. There a body shows the third way alone, as a whole.
 package steady
 
 import (
