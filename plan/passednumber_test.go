@@ -18,9 +18,11 @@ static inline void one(long n, volatile long *p) { *p = n; p[2] = n; }
 static inline void one_by(long n, volatile long *p) { one(n, p); p[3] = n; }
 static inline void at_most(long n, volatile long *p) { if (n > 20) n = 20; *p = n; p[3] = n; }
 static inline void at_most_by(long n, volatile long *p) { at_most(n, p); p[1] = n; }
-__attribute__((noipa, noinline)) void f(volatile long *p) { put_by(17, p); put_next_by(17, p); one_by(17, p); at_most_by(17, p); }
-__attribute__((noipa, noinline)) void g(volatile long *p) { put_by(40, p); put_next_by(40, p); one_by(17, p); at_most_by(40, p); }
-__attribute__((noipa, noinline)) void h(volatile long *p) { put_by(50, p); put_next_by(51, p); one_by(17, p); at_most_by(5, p); }
+static inline void put_wide(unsigned n, volatile long *p) { *p = n; p[2] = n; }
+static inline void put_byte(unsigned char n, volatile long *p) { put_wide(n, p); p[3] = n; }
+__attribute__((noipa, noinline)) void f(volatile long *p) { put_byte(200, p); put_by(17, p); put_next_by(17, p); one_by(17, p); at_most_by(17, p); }
+__attribute__((noipa, noinline)) void g(volatile long *p) { put_byte(17, p); put_by(40, p); put_next_by(40, p); one_by(17, p); at_most_by(40, p); }
+__attribute__((noipa, noinline)) void h(volatile long *p) { put_byte(144, p); put_by(50, p); put_next_by(51, p); one_by(17, p); at_most_by(5, p); }
 int main(void) { long a[8] = {0}; f(a); g(a); h(a); return a[0] & 1; }
 `
 	for _, build := range []string{
@@ -30,6 +32,7 @@ int main(void) { long a[8] = {0}; f(a); g(a); h(a); return a[0] & 1; }
 		compiler, options, _ := strings.Cut(build, " ")
 		img := built(t, compiler, options, map[string]string{"a.c": source})
 		isSure(t, build, img, "put n", 3, true)
+		isSure(t, build, img, "put_wide n", 3, true)
 		isSure(t, build, img, "put_next n", 3, false)
 		isSure(t, build, img, "one n", 3, false)
 		isSure(t, build, img, "at_most n", 3, false)

@@ -94,17 +94,39 @@ func dependsOn(u *entries.Unit, expr []byte) (d of) {
 
 // numberOf returns the number that a variable is, by its constant or an expression, in a form that can be compared, or nil if it is none.
 func numberOf(x *entries.Var, expr []byte) []byte {
-	if x.Constant.Form != 0 {
-		if x.Constant.IsBlock() || x.Constant.Form == dw.FormData16 {
-			return nil
-		}
-		return binary.LittleEndian.AppendUint64(nil, x.Constant.U)
+	n, ok := x.Constant.U, true
+	switch {
+	case x.Constant.Form == 0:
+		n, ok = eval.Number(expr, x.U.Encoding())
+	case x.Constant.IsBlock(), x.Constant.Form == dw.FormData16:
+		return nil
 	}
-	if n, ok := eval.Number(expr, x.U.Encoding()); ok {
-		return binary.LittleEndian.AppendUint64(nil, n)
-	}
-	if dependsOn(x.U, expr).number {
+	switch {
+	case ok:
+		return binary.LittleEndian.AppendUint64(nil, asDeclared(x, n))
+	case dependsOn(x.U, expr).number:
 		return expr
 	}
 	return nil
+}
+
+// asDeclared returns the number that a variable of its type has of a constant: LLVM writes -112 for 144 in a byte.
+func asDeclared(x *entries.Var, n uint64) uint64 {
+	full := *x
+	if full.Complete() != nil {
+		return n
+	}
+	t, err := full.U.TypeOf(full.Type)
+	if err != nil {
+		return n
+	}
+	r, err := t.Resolve()
+	size, unsized := t.ByteSize()
+	switch {
+	case err != nil || unsized != nil || size < 1 || size > 8:
+		return n
+	case r.Signed:
+		return uint64(int64(n<<(64-8*size)) >> (64 - 8*size))
+	}
+	return n << (64 - 8*size) >> (64 - 8*size)
 }
