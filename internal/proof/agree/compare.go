@@ -590,8 +590,12 @@ func (c *comparer) third(at string, st State, m oracle.Machine, p *oracle.Param,
 		cfa = v
 	}
 	expr := p.Expr
-	if m.GNU {
-		expr = oracle.AsMeant(expr)
+	if m.GNU { // delve knows nothing of the widths of GCC's operands
+		expr, m.GNU = oracle.AsMeant(expr), false
+		var err error
+		if res, err = m.Eval(expr); err != nil {
+			return
+		}
 	}
 	got, known, err := st.Delve(expr, base, cfa)
 	if !known {

@@ -24,8 +24,8 @@ func (r *run) op(op uint8) {
 		return
 	}
 	switch {
-	case op >= 0x12 && op <= 0x19, op == 0x23, op == 0x28, op == 0x2f, op > 0x94 && op != 0x9f && op != 0x9c, op == 0x03:
-		r.asWritten() // the stack, branches, types
+	case op == 0x15, op >= 0x17 && op <= 0x19, op == 0x23, op > 0x94 && op != 0x9f && op != 0x9c, op == 0x03:
+		r.asWritten() // some of the stack's, types
 	}
 	switch op {
 	case 0x03: // addr
@@ -203,9 +203,6 @@ func (r *run) indexed() uint64 {
 // binary runs an operation with two operands. On the generic type, division and
 // comparisons are signed, modulo is unsigned, as GDB has it and GCC relies on.
 func (r *run) binary(op uint8) {
-	if op >= 0x29 && op <= 0x2e {
-		r.asWritten() // a comparison
-	}
 	second, first := r.drop(), r.drop()
 	a, b, t := first.v, second.v, first.t
 	shift := op == 0x24 || op == 0x25 || op == 0x26
