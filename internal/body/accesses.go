@@ -462,43 +462,28 @@ func (u *Unit) EachStatement(rec int32, from, to uint64, f func(p Place, addr, v
 	return err
 }
 
-// Marked reports whether a statement of a record's body, or its beginning, has a row from one address to another.
-func (u *Unit) Marked(rec int32, from, to uint64) (marked bool, err error) {
-	err = u.rowsOf(rec, from, to, func(*dw.Row, Text) { marked = true })
-	return marked, err
-}
-
 func (u *Unit) statements(rec int32, from, to uint64, counts func(r *dw.Row) bool, each func(r *dw.Row)) (n int, err error) {
-	err = u.rowsOf(rec, from, to, func(r *dw.Row, own Text) {
-		if (r.Line != own.Line || r.Column != own.Column) && counts(r) {
-			if n++; each != nil {
-				each(r)
-			}
-		}
-	})
-	return n, err
-}
-
-// rowsOf calls f with the rows of statements that a record's function has from one address to another, and with where that is declared.
-func (u *Unit) rowsOf(rec int32, from, to uint64, f func(r *dw.Row, own Text)) error {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	texts := u.declarations()
 	own, err := texts.of(u, rec, e)
 	if err != nil || own.File == 0 {
-		return err
+		return 0, err
 	}
 	rows, err := u.RowsIn(dw.Range{Lo: from, Hi: to})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= from })
 	for ; i < len(rows) && rows[i].Addr < to; i++ {
-		if r := &rows[i]; r.Stmt && texts.at(u, r) == own {
-			f(r, own)
+		r := &rows[i]
+		if r.Stmt && (r.Line != own.Line || r.Column != own.Column) && counts(r) && texts.at(u, r) == own {
+			if n++; each != nil {
+				each(r)
+			}
 		}
 	}
-	return nil
+	return n, nil
 }

@@ -139,8 +139,6 @@ type Evidence interface {
 	Alone() (bool, error)
 	// Elsewhere reports whether the debug information says that the body is entered, with its first statement, at another place than the probe.
 	Elsewhere() (bool, error)
-	// NoStatement reports whether no statement of the body itself has a marker.
-	NoStatement() (bool, error)
 	// MadeBehind reports whether another copy of the call, as the source has it, has the number for the parameter behind the body's beginning alone.
 	MadeBehind() (bool, error)
 	// OfNumber reports whether a statement of the body at the probe makes something else than a number, of which another body shows that it makes a number of one.

@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside, madeBehind, passedNumber, noStatement               bool
+	madeInside, madeBehind, passedNumber                            bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -50,7 +50,6 @@ func (k known) MadeBehind() (bool, error)           { return k.madeBehind, k.err
 func (k known) Turned() (bool, error)               { return k.turned, k.err }
 func (k known) Over() (bool, error)                 { return k.across, k.err }
 func (k known) Steady() (bool, error)               { return k.steady, k.err }
-func (k known) NoStatement() (bool, error)          { return k.noStatement, k.err }
 func (k known) PassedNumber() (bool, error)         { return k.passedNumber, k.err }
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
@@ -147,9 +146,6 @@ func TestRows(t *testing.T) {
 		{"statements", true, computed(gcc), known{statements: 2}},
 		{"statements", true, gcc, known{statements: 2}},
 		{"steady", false, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, steady: true}},
-		{"views: unmarked", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{noStatement: true, assigned: judge.Between}},
-		{"views", false, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{noStatement: true}},
-		{"views", false, views, known{noStatement: true, assigned: judge.Between}},
 		{"differs", true, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true, assigned: judge.Inside}},
 		{"passed number", false, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{passedNumber: true}},
 		{"passed number", false, with(llvm, func(c *candidate) { c.Place, c.Note = judge.Fixed, judge.Whole }), known{passedNumber: true}},

@@ -259,21 +259,6 @@ var Rows = []Row{
 		},
 	},
 	{
-		// With link-time optimization GCC 11 and 12 lose all markers of some inlined bodies, and note at one view, that of where the body begins, what was passed, or what a
-		// statement makes of it. Debian's 6.1 kernel has 77 parameters of such bodies; two of them are numbers, of functions with signs of an assignment.
-		Name: "views: unmarked", Because: "the body has no marker of a statement of its own: its views tell nothing apart", Doubt: reasons.Reassigned,
-		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Views || c.Entry || c.Place != Fixed || c.Note == Before {
-				return false, nil
-			}
-			if none, err := e.NoStatement(); !none || err != nil {
-				return false, err
-			}
-			a, err := e.Assigned()
-			return a != Never, err
-		},
-	},
-	{
 		Name: "views", Because: "the note holds at the probe, by its views",
 		fits: plain(func(c *Candidate) bool { return c.Views }),
 	},

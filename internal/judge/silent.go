@@ -79,9 +79,6 @@ func (Silent) Alone() (bool, error) { return false, nil }
 // Elsewhere is false.
 func (Silent) Elsewhere() (bool, error) { return false, nil }
 
-// NoStatement is false.
-func (Silent) NoStatement() (bool, error) { return false, nil }
-
 // MadeBehind is false.
 func (Silent) MadeBehind() (bool, error) { return false, nil }
 

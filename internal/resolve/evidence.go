@@ -585,29 +585,6 @@ func (e *evidence) Steady() (bool, error) {
 	return steady.Of(e.s.U.Img).Leaves(e.s, &k, name)
 }
 
-// noStatementOf is the key of whether a body has no marker, by its record.
-type noStatementOf int32
-
-// NoStatement looks at the rows of the body's code.
-func (e *evidence) NoStatement() (bool, error) {
-	s, u := e.s, e.s.U
-	if s.Kind != entries.Inline {
-		return false, nil
-	}
-	return entries.Remembered(&u.Derived, noStatementOf(s.Rec), func() (bool, error) {
-		ranges, err := u.Extent(&s.PCs)
-		if err != nil {
-			return false, err
-		}
-		for _, r := range ranges {
-			if marked, err := u.Body.Marked(s.Rec, r.Lo, max(r.Hi, r.Lo+1)); marked || err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	})
-}
-
 // PassedNumber asks the other bodies of the call.
 func (e *evidence) PassedNumber() (bool, error) {
 	k, err := e.ev.memory().facts.Function(e.s.U, e.s.Rec)
