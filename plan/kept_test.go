@@ -3,7 +3,7 @@ package plan_test
 import (
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -36,19 +36,13 @@ int main(void)
 			img := built(t, compiler, option, map[string]string{"a.c": source})
 			inlined := 0
 			for _, name := range []string{"kept", "branches", "counts", "behind", "on_one_side", "table", "in_place", "elsewhere", "on_a_path", "in_the_end", "from_another"} {
-				p := plantest.New(t, img, name+" n", plan.Options{})
-				for i := range p.Sites {
-					s := &p.Sites[i]
-					v := s.Args[0].Variable
-					if s.Symbol != "main" || !v.Located() {
-						continue
-					}
+				locatedInMain(t, img, name+" n", func(s *plan.Site, v *dwarfloc.Variable) {
 					inlined++
 					sure := v.Loc.Doubt == reasons.None
 					if sure != (name == "kept" || name == "branches") || sure && v.Loc.Expr.K != 80 {
 						t.Errorf("%s %s: %v: %v, sure %v", compiler, option, s, v.Loc.Text(img.Arch()), sure)
 					}
-				}
+				})
 			}
 			if inlined < 3 {
 				t.Errorf("%s %s: %d are inlined", compiler, option, inlined)

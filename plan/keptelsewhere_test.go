@@ -3,7 +3,7 @@ package plan_test
 import (
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -48,13 +48,7 @@ long outside(void) { long r = 0; for (int i = 0; i < 8; i++) r += of[i](80, 5); 
 		img := built(t, build.compiler, build.options, map[string]string{"h.h": header, "a.c": inlined, "b.c": outOfLine})
 		shown := 0
 		for _, name := range []string{"kept", "branches", "counts", "behind", "on_one_side", "in_place", "from_another", "in_both"} {
-			p := plantest.New(t, img, name+" n", plan.Options{})
-			for i := range p.Sites {
-				s := &p.Sites[i]
-				v := s.Args[0].Variable
-				if s.Symbol != "main" || !v.Located() {
-					continue
-				}
+			locatedInMain(t, img, name+" n", func(s *plan.Site, v *dwarfloc.Variable) {
 				sure := v.Loc.Doubt == reasons.None
 				if sure && v.Loc.Text(img.Arch()) != "80" {
 					t.Errorf("%s %s: %v: %v", build.compiler, build.options, s, v.Loc.Text(img.Arch()))
@@ -62,7 +56,7 @@ long outside(void) { long r = 0; for (int i = 0; i < 8; i++) r += of[i](80, 5); 
 				if sure && name == "kept" {
 					shown++
 				}
-			}
+			})
 		}
 		if shown != 1 {
 			t.Errorf("%s %s: %d are sure", build.compiler, build.options, shown)

@@ -270,6 +270,18 @@ func isSure(t *testing.T, build string, img *dwarfloc.Image, definition string, 
 	}
 }
 
+// locatedInMain calls f for each probe of a definition in main at which its first argument is located.
+func locatedInMain(t *testing.T, img *dwarfloc.Image, definition string, f func(s *plan.Site, v *dwarfloc.Variable)) {
+	t.Helper()
+	p := plantest.New(t, img, definition, plan.Options{})
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if v := s.Args[0].Variable; s.Symbol == "main" && v.Located() {
+			f(s, v)
+		}
+	}
+}
+
 // hasDoubt fails if a definition has another number of sites than one, or its first argument is not located there, or has another doubt.
 func hasDoubt(t *testing.T, build string, img *dwarfloc.Image, definition string, want loc.ReasonCode) {
 	t.Helper()

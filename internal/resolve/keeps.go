@@ -7,7 +7,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
@@ -37,7 +36,7 @@ func (e *evidence) Kept() (bool, error) {
 	if err != nil || !u.Body.GNU() || function >= 0 && marked && u.Body.Views() {
 		return false, err
 	}
-	k, err := entries.KeyOf(u, e.s.Rec)
+	k, err := e.ev.memory().facts.Function(u, e.s.Rec)
 	if err != nil {
 		return false, err
 	}
@@ -178,10 +177,14 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 		!slices.ContainsFunc(unknown, func(r dw.Range) bool { return !code.Restores(r) })
 }
 
-// isEntryOf reports whether an expression is that of what a register had at the function's entry.
-func isEntryOf(expr []byte, register uint64) bool {
-	return len(expr) == 4 && (expr[0] == eval.OpEntryValue || expr[0] == eval.OpGNUEntryValue) && expr[1] == 1 &&
-		uint64(expr[2]) == uint64(op.DW_OP_reg0)+register && op.Opcode(expr[3]) == op.DW_OP_stack_value
+// isEntryOf reports whether an expression is the value that a register had at the function's entry.
+func isEntryOf(expr []byte, n uint64) bool {
+	place, is := entryValue(expr)
+	if !is || op.Opcode(expr[len(expr)-1]) != op.DW_OP_stack_value {
+		return false // or it is what memory has there
+	}
+	of, _ := register(place)
+	return of == n
 }
 
 // register returns the register that an expression is.
