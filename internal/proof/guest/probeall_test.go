@@ -26,12 +26,7 @@ import (
 // TestProbeAll has kprobes at all instructions of functions that a workload runs, but where the table of refusals has them: the
 // workload comes to the same, and the kernel says nothing.
 func TestProbeAll(t *testing.T) {
-	for _, k := range kernelsOfPC(t) {
-		t.Run(k.Release, func(t *testing.T) {
-			t.Parallel()
-			probeAll(t, k)
-		})
-	}
+	onKernels(t, someOf(t, kernelsOfPC(t)), probeAll)
 }
 
 // kernelsOfPC returns the kernels for amd64.

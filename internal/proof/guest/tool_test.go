@@ -17,16 +17,11 @@ import (
 
 // TestTool runs the tool and an example in live kernels, as their users would: on a
 // function that is inlined everywhere, for five seconds of a small workload, and on a
-// module. It takes longest: without GUESTS_FULL=1 one of the kernels does so, by GUEST_SEED.
+// module.
 func TestTool(t *testing.T) {
 	all := kernels(t)
 	t.Parallel()
-	if seed := setting(t, "GUEST_SEED", uint64(time.Now().Unix())); !full() && len(all) > 1 {
-		t.Logf("GUEST_SEED=%d", seed)
-		one := int(seed % uint64(len(all)))
-		all = all[one : one+1]
-	}
-	onKernels(t, all, runTool)
+	onKernels(t, someOf(t, all), runTool)
 }
 
 func runTool(t *testing.T, k testKernel) {

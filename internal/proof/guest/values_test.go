@@ -122,6 +122,19 @@ func onKernels(t *testing.T, ks []testKernel, test func(*testing.T, testKernel))
 	}
 }
 
+// someOf returns all of some kernels with GUESTS_FULL=1, and else one of them, by GUEST_SEED: for what takes long, and is about the tool and the
+// emulated machine rather than about a kernel's values.
+func someOf(t *testing.T, all []testKernel) []testKernel {
+	t.Helper()
+	seed := setting(t, "GUEST_SEED", uint64(time.Now().Unix()))
+	if full() || len(all) < 2 {
+		return all
+	}
+	t.Logf("GUEST_SEED=%d", seed)
+	one := int(seed % uint64(len(all)))
+	return all[one : one+1]
+}
+
 func kernels(t *testing.T) (out []testKernel) {
 	t.Helper()
 	if testing.Short() {
