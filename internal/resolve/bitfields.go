@@ -41,8 +41,8 @@ func (ev *Evaluator) fields(l *loc.Location, t *types.Type) (because string, err
 	if !ok || err != nil {
 		return "", err
 	}
-	if bits, is, err := ev.beginsField(m); is && err == nil {
-		if cut, err := ev.cutsForCall(l, t, bits); cut || err != nil {
+	if f, err := ev.beginsField(m); f.is && err == nil {
+		if cut, err := ev.cutToField(l, t, &f); cut || err != nil {
 			return "", err
 		}
 		return "GCC's note is the memory that a bit-field is in, without saying which bits it has", nil
@@ -188,14 +188,14 @@ func scalar(t *types.Type) bool {
 	return err == nil && (r.Kind == types.Int || r.Kind == types.Char || r.Kind == types.Enum)
 }
 
-// cutsForCall makes a number the lower bits of it, without a sign, if an instruction for the call leaves just so many as the field has that begins there. The same memory, read
-// as a byte or a word, would not be cut for a call, or to as many bits.
-func (ev *Evaluator) cutsForCall(l *loc.Location, t *types.Type, bits uint64) (bool, error) {
+// cutToField makes a number the lower bits of it, without a sign, as many as the field has that begins there: if debug information knows of nothing else there, or if an instruction
+// for the call leaves just so many. The same memory, read as a byte or a word, would not be cut for a call, or to as many bits.
+func (ev *Evaluator) cutToField(l *loc.Location, t *types.Type, f *field) (bool, error) {
 	e := l.Expr
 	r, err := t.Resolve()
 	size, also := t.ByteSize()
 	switch {
-	case err != nil || also != nil || bits == 0:
+	case err != nil || also != nil || f.bits == 0:
 		return false, nil
 	case l.Kind == loc.KindMemory && !r.Signed:
 		e = &loc.Expr{Op: ops.Deref, Size: uint8(size), A: e}
@@ -204,21 +204,91 @@ func (ev *Evaluator) cutsForCall(l *loc.Location, t *types.Type, bits uint64) (b
 	default:
 		return false, nil
 	}
-	c, err := ev.codeOf(ev.spot)
-	if err != nil || !c.CutsForCall(ev.spot.Rec, ev.spot.At.Addr, uint8(bits), func(s *body.State) (body.Number, bool) { return numberOf(s, e) }) {
-		return false, err
+	if f.shared || f.signed {
+		c, err := ev.codeOf(ev.spot)
+		if err != nil || !c.CutsForCall(ev.spot.Rec, ev.spot.At.Addr, uint8(f.bits), func(s *body.State) (body.Number, bool) { return numberOf(s, e) }) {
+			return false, err
+		}
 	}
-	l.Kind, l.Expr = loc.KindValue, &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1<<bits - 1}}
+	l.Kind, l.Expr = loc.KindValue, &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1<<f.bits - 1}}
 	ev.lacked = true
 	return true, nil
 }
 
-// beginsField reports whether a bit-field begins where memory does, and has fewer bits: of what a variable of a caller is, or points to. bits is how many it has, or 0 if there
-// are several.
-func (ev *Evaluator) beginsField(m body.Slot) (bits uint64, is bool, err error) {
+// field is a bit-field that begins where memory does that is read, and has fewer bits.
+type field struct {
+	is     bool
+	bits   uint64 // or 0, if there are several of different sizes
+	signed bool
+	shared bool // something else is known to be there
+}
+
+// add adds what is at a bit of a type, where so many bits are read. known is true if a bit-field begins there, or a number of as many bits as are read.
+func (f *field) add(t *types.Type, at, bits uint64, depth int) (known bool) {
+	r, err := t.Resolve()
+	if err != nil || depth > maxNesting {
+		f.shared = true
+		return false
+	}
+	if r.Kind == types.Array {
+		el, _, err := r.Count()
+		if err != nil {
+			return false
+		}
+		size, err := el.ByteSize()
+		if err != nil || size <= 0 {
+			return false
+		}
+		return f.add(el, at%(8*uint64(size)), bits, depth+1)
+	}
+	members, err := r.Members()
+	if !r.IsRecord() || err != nil {
+		size, err := r.ByteSize()
+		f.shared = f.shared || err != nil || at < 8*uint64(size)
+		return false
+	}
+	for i := range members {
+		m := &members[i]
+		if m.BitSize != 0 {
+			if m.BitOffset == at {
+				known = true
+				f.begins(m, bits)
+			}
+			continue
+		}
+		size, err := m.Type.ByteSize()
+		switch {
+		case err != nil || at < m.BitOffset || at >= m.BitOffset+8*uint64(size):
+		case scalar(m.Type):
+			f.shared = true
+			known = known || at == m.BitOffset && 8*uint64(size) == bits
+		default:
+			known = f.add(m.Type, at-m.BitOffset, bits, depth+1) || known
+		}
+	}
+	return known
+}
+
+// begins adds a bit-field, of which so many bits are read.
+func (f *field) begins(m *types.Member, bits uint64) {
+	if r, err := m.Type.Resolve(); err != nil || r.Signed {
+		f.signed = true
+	}
+	switch {
+	case m.BitSize >= bits:
+		f.shared = true
+	case !f.is:
+		f.is, f.bits = true, m.BitSize
+	case f.bits != m.BitSize:
+		f.bits = 0
+	}
+}
+
+// beginsField returns the bit-field that begins where memory does: of what a variable of a caller is, or points to.
+func (ev *Evaluator) beginsField(m body.Slot) (f field, err error) {
 	c, err := ev.codeOf(ev.spot)
 	if err != nil {
-		return 0, false, err
+		return f, err
 	}
 	// GCC notes the memory by any register that has the pointer, and the caller's variable in the one that it was moved from.
 	bases := body.Registers(1)<<m.Base | c.Held().Alike(m.Base, ev.spot.At.Addr)
@@ -250,19 +320,14 @@ func (ev *Evaluator) beginsField(m body.Slot) (bits uint64, is bool, err error) 
 			if t, err = t.Elem(); err != nil {
 				return false, nil //nolint:nilerr // reported where that variable is asked for
 			}
-		}
-		begins, known := fieldAt(t, 8*at, 8*uint64(m.Size), 0)
-		if begins != 0 {
-			if !is {
-				bits = begins
-			} else if bits != begins {
-				bits = 0
+			if size, err := t.ByteSize(); err == nil && size > 0 && at >= uint64(size) { // it points to several
+				at %= uint64(size)
 			}
-			is = true
 		}
-		return known, nil
+		// Another variable may say that something else is there, after a field.
+		return f.add(t, 8*at, 8*uint64(m.Size), 0) && !f.is, nil
 	})
-	return bits, is, err
+	return f, err
 }
 
 // placeOfVariable returns where a variable in scope is.
@@ -289,53 +354,6 @@ func (ev *Evaluator) typeOf(x *entries.Scoped) (*types.Type, error) {
 		return nil, nil //nolint:nilerr // reported where that variable is asked for
 	}
 	return t, nil
-}
-
-// fieldAt returns how many bits a bit-field has that begins at a bit of a type, if these are fewer than so many, or 0: the most, of several. known is false if nothing else
-// is known to be there.
-func fieldAt(t *types.Type, at, bits uint64, depth int) (has uint64, known bool) {
-	r, err := t.Resolve()
-	if err != nil || depth > maxNesting {
-		return 0, false
-	}
-	if r.Kind == types.Array {
-		el, _, err := r.Count()
-		if err != nil {
-			return 0, false
-		}
-		size, err := el.ByteSize()
-		if err != nil || size <= 0 {
-			return 0, false
-		}
-		return fieldAt(el, at%(8*uint64(size)), bits, depth+1)
-	}
-	members, err := r.Members()
-	if err != nil {
-		return 0, false
-	}
-	for i := range members {
-		m := &members[i]
-		if m.BitSize != 0 {
-			if m.BitOffset == at {
-				known = true
-				if m.BitSize < bits {
-					has = max(has, m.BitSize)
-				}
-			}
-			continue
-		}
-		size, err := m.Type.ByteSize()
-		if err != nil || at < m.BitOffset || at >= m.BitOffset+8*uint64(size) {
-			continue
-		}
-		if scalar(m.Type) {
-			known = known || at == m.BitOffset && 8*uint64(size) == bits
-			continue
-		}
-		in, inside := fieldAt(m.Type, at-m.BitOffset, bits, depth+1)
-		has, known = max(has, in), known || inside
-	}
-	return has, known
 }
 
 // madeOfTruth reports whether a number is computed from a register that a truth value of a caller is in, and that may have other bits than the lowest one.
