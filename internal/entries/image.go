@@ -37,7 +37,7 @@ type Image struct {
 	LeftOut   rule.Set           // by these rules nothing is recovered
 	Alone     bool               // no other image completes its types
 
-	outOfLine outOfLine
+	outOfLine ByFunction[[]Body]
 
 	Derived sync.Map // what rooms above have derived from all of it, by keys of their own types
 

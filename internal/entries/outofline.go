@@ -2,7 +2,6 @@ package entries
 
 import (
 	"context"
-	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -13,47 +12,19 @@ type Body struct {
 	Rec int32
 }
 
-// outOfLine are bodies out of line, by their functions.
-type outOfLine struct {
-	mu sync.Mutex
-	of map[FunctionKey][]Body // of functions that were asked for alone
-
-	everyOnce sync.Once
-	every     map[FunctionKey][]Body
-	everyErr  error
-}
-
-// few is how many functions are looked for alone: a kernel's debug information is read through for each. Then all of the image's are found together.
-const few = 16
-
 // OutOfLine returns the bodies out of line of a function, in all units: those of a function in a header that was not inlined everywhere, and with link-time
 // optimization all, in units that do not declare it.
 func (img *Image) OutOfLine(k *FunctionKey) ([]Body, error) {
-	o := &img.outOfLine
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if found, known := o.of[*k]; known {
-		return found, nil
-	}
-	if len(o.of) < few {
+	return img.outOfLine.Of(k, 16, func() ([]Body, error) {
 		sel, units, err := img.Index.Candidates(context.Background(), k)
 		if err != nil {
 			return nil, err
 		}
 		all, err := img.outOfLineIn(units, func(u *Unit, r *index.Rec) bool { return sel.Match(u.NameRefOf(r)) })
-		if err != nil {
-			return nil, err
-		}
-		if o.of == nil {
-			o.of = make(map[FunctionKey][]Body)
-		}
-		o.of[*k] = all[*k]
-		return all[*k], nil
-	}
-	o.everyOnce.Do(func() {
-		o.every, o.everyErr = img.outOfLineIn(img.Index.AllUnits(), func(*Unit, *index.Rec) bool { return true })
+		return all[*k], err
+	}, func() (map[FunctionKey][]Body, error) {
+		return img.outOfLineIn(img.Index.AllUnits(), func(*Unit, *index.Rec) bool { return true })
 	})
-	return o.every[*k], o.everyErr
 }
 
 // outOfLineIn returns the bodies out of line in some units, of functions that are named.

@@ -32,16 +32,8 @@ const enough = 2
 // Functions are those of an image.
 type Functions struct {
 	img *entries.Image
-	mu  sync.Mutex
-	of  map[entries.FunctionKey]*function // those that were asked for alone
-
-	everyOnce sync.Once
-	every     map[entries.FunctionKey]*function
-	everyErr  error
+	of  entries.ByFunction[*function]
 }
-
-// few is how many functions are learned alone: then all of the image's are, together.
-const few = 64
 
 type key struct{}
 
@@ -49,15 +41,13 @@ type key struct{}
 func Of(img *entries.Image) *Functions {
 	f, known := img.Derived.Load(key{})
 	if !known {
-		f, _ = img.Derived.LoadOrStore(key{}, &Functions{img: img, of: make(map[entries.FunctionKey]*function)})
+		f, _ = img.Derived.LoadOrStore(key{}, &Functions{img: img})
 	}
 	return f.(*Functions)
 }
 
 // function is what the bodies of one show.
 type function struct {
-	once  sync.Once
-	err   error
 	mu    sync.Mutex
 	shown map[effect]shown
 	pairs map[pair]numbers // until they are learned
@@ -104,49 +94,40 @@ func (f *Functions) Leaves(s *entries.Spot, k *entries.FunctionKey, parameter st
 
 // learned returns what the bodies of a function show, or nil if they show nothing.
 func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
-	f.mu.Lock()
-	g := f.of[*k]
-	if g == nil && len(f.of) < few {
-		g = newFunction()
-		f.of[*k] = g
-	}
-	f.mu.Unlock()
-	if g != nil {
-		g.once.Do(func() {
-			var sel index.Selector
-			var units []int
-			if sel, units, g.err = f.img.Index.Candidates(context.Background(), k); g.err == nil {
-				named := func(u *entries.Unit, r *index.Rec) bool { return sel.Match(u.NameRefOf(r)) }
-				g.err = f.learn(units, named, func(is entries.FunctionKey) *function {
-					if is == *k {
-						return g
-					}
-					return nil
-				})
+	return f.of.Of(k, 64, func() (*function, error) {
+		sel, units, err := f.img.Index.Candidates(context.Background(), k)
+		if err != nil {
+			return nil, err
+		}
+		g := newFunction()
+		named := func(u *entries.Unit, r *index.Rec) bool { return sel.Match(u.NameRefOf(r)) }
+		err = f.learn(units, named, func(is entries.FunctionKey) *function {
+			if is == *k {
+				return g
 			}
-			g.finish()
+			return nil
 		})
-		return g, g.err
-	}
-	f.everyOnce.Do(func() {
-		f.every = make(map[entries.FunctionKey]*function)
+		g.finish()
+		return g, err
+	}, func() (map[entries.FunctionKey]*function, error) {
+		every := make(map[entries.FunctionKey]*function)
 		var mu sync.Mutex
-		f.everyErr = f.learn(f.img.Index.AllUnits(), func(*entries.Unit, *index.Rec) bool { return true }, func(is entries.FunctionKey) *function {
+		err := f.learn(f.img.Index.AllUnits(), func(*entries.Unit, *index.Rec) bool { return true }, func(is entries.FunctionKey) *function {
 			mu.Lock()
 			defer mu.Unlock()
-			g := f.every[is]
+			g := every[is]
 			if g == nil {
 				g = newFunction()
-				f.every[is] = g
+				every[is] = g
 			}
 			return g
 		})
-		maps.DeleteFunc(f.every, func(_ entries.FunctionKey, g *function) bool {
+		maps.DeleteFunc(every, func(_ entries.FunctionKey, g *function) bool {
 			g.finish()
 			return len(g.shown) == 0 && len(g.passes) == 0
 		})
+		return every, err
 	})
-	return f.every[*k], f.everyErr
 }
 
 // learn reads the bodies in some units of functions that are asked for: of those that named names, as far as of knows them.
