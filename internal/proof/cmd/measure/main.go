@@ -26,6 +26,7 @@ var measures = []struct {
 	{"mutate", "answers about damaged images", measureMutate},
 	{"guality", "what GCC's developers say that variables are, beside GDB", measureGuality},
 	{"producers", "what each compiler's debug information gives (-w replaces a table in a page)", measureProducers},
+	{"viewless", "what is believed of an image read without location views, beside what they say", measureViewless},
 	{"reach", "two readers of the kernels of all architectures", measureReach},
 	{"packs", "size and time of packs", measurePacks},
 	{"conditions", "what conditions cost, in a live kernel", measureConditions},
