@@ -100,12 +100,14 @@ func shortenList(data []byte, at int) error {
 		switch kind {
 		case 0: // DW_LLE_end_of_list
 		case 4: // DW_LLE_offset_pair
-			empty = r.ULEB() == r.ULEB()
+			lo, hi := r.ULEB(), r.ULEB()
+			empty = lo == hi
 		case 5: // DW_LLE_default_location
 		case 6: // DW_LLE_base_address
 			r.Skip(8)
 		case 7: // DW_LLE_start_end
-			empty = r.U64() == r.U64()
+			lo, hi := r.U64(), r.U64()
+			empty = lo == hi
 		case 8: // DW_LLE_start_length
 			r.Skip(8)
 			empty = r.ULEB() == 0

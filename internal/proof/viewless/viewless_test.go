@@ -61,7 +61,7 @@ func TestStrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { img.Close() })
+		t.Cleanup(func() { _ = img.Close() })
 		return img
 	}
 	r, err := Compare(t.Context(), open("a"), open("stripped"))

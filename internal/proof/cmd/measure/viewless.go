@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,12 +25,12 @@ func measureViewless() {
 	}
 }
 
-func viewlessRun(ctx context.Context, path string) error {
+func viewlessRun(ctx context.Context, path string) (err error) {
 	dir, err := os.MkdirTemp("", "viewless")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	stripped := filepath.Join(dir, filepath.Base(path))
 	if err := viewless.Strip(path, stripped); err != nil {
 		return err
