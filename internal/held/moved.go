@@ -77,14 +77,14 @@ func (h *Registers) Holds(was, at uint64) (register uint64, bits uint8, ok bool)
 }
 
 // Keeps reports whether a register has, at each instruction from one link-time address to another and on all paths there, so many lower bits of what another one had
-// where the function begins. What nothing leads to, as padding in front of a label, is no such instruction.
+// where the function begins. What nothing leads to, as padding in front of a label, is no such instruction. GCC's notes may begin at the last byte of a call.
 func (h *Registers) Keeps(register, was uint64, bits uint8, from, to uint64) bool {
 	if h == nil || h.graph.Why != "" || was >= Followed {
 		return false
 	}
 	insns := h.graph.Insns
 	first, ok := h.graph.At(from)
-	if !ok && first > 0 && insns[first-1].Addr+uint64(insns[first-1].Size) > from {
+	if !ok && first > 0 && insns[first-1].Addr+uint64(insns[first-1].Size) > from && !h.calls(int32(first-1)) {
 		return false
 	}
 	if first == len(insns) {
@@ -137,4 +137,10 @@ func (h *Registers) Alike(register, at uint64) (out insn.Registers) {
 		}
 	}
 	return out
+}
+
+// calls reports whether an instruction is a call.
+func (h *Registers) calls(n int32) bool {
+	in, _ := h.arch.Next(h.graph.Bytes(n))
+	return in.Call
 }

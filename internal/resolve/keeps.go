@@ -5,10 +5,13 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // A function out of line that assigns its parameter has two values of it, and its return is behind both. So where its debug information says that the
@@ -104,11 +107,16 @@ func (f *changes) keeps(out map[string]bool) error {
 		if err != nil || x.Location.Form == 0 {
 			return true, nil //nolint:nilerr // damage is reported where the parameter is asked for
 		}
-		if n, ok := f.entersIn(x); ok {
+		n, ok := f.entersIn(x)
+		if ok {
 			passed[n]++
-			if !out[name] && f.entered(x, ranges[0]) {
-				kept[n] = name
-			}
+		}
+		switch {
+		case out[name] || !f.entered(x, ranges[0]):
+		case ok:
+			kept[n] = name
+		default:
+			out[name] = true // in what the caller has stored for it
 		}
 		return true, nil
 	})
@@ -129,24 +137,31 @@ func (f *changes) entersIn(x *entries.Var) (n uint64, ok bool) {
 	return register(expr)
 }
 
+// stay is where debug information says that a parameter is in a range.
+type stay struct {
+	dw.Range
+	is       dw.LocEntry
+	register uint64
+	held     bool // it is in the register
+}
+
 // entered reports whether debug information says of a parameter of a function out of line that it is in registers, which have on all paths what it was called
-// with, or what it was at the entry.
+// with, or in memory of the frame to which nothing else is stored, or what it was at the entry.
 func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 	size, err := bitsOf(x)
 	if err != nil || size == 0 {
 		return false
 	}
-	type in struct {
-		register uint64
-		dw.Range
-	}
-	var all []in
+	var all []stay
 	var unknown []dw.Range
-	if x.Location.IsBlock() {
-		n, ok := register(x.Location.Bytes())
-		if all = append(all, in{n, r}); !ok {
-			return false
+	add := func(v *dw.LocEntry, r dw.Range) {
+		n, ok := register(v.Expr)
+		if ok || len(all) == 0 || !all[0].held || !isEntryOf(v.Expr, all[0].register) {
+			all = append(all, stay{r, *v, n, ok})
 		}
+	}
+	if x.Location.IsBlock() {
+		add(&dw.LocEntry{Lo: r.Lo, Hi: r.Hi, Expr: x.Location.Bytes()}, r)
 	} else {
 		at, view := r.Lo, uint64(0)
 		l := f.u.Locations(x.Location, x.Views)
@@ -157,12 +172,7 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 			if v.Lo > at {
 				unknown = append(unknown, dw.Range{Lo: at, Hi: v.Lo})
 			}
-			n, ok := register(v.Expr)
-			if ok {
-				all = append(all, in{n, dw.Range{Lo: v.Lo, Hi: max(v.Hi, v.Lo+1)}})
-			} else if len(all) == 0 || !isEntryOf(v.Expr, all[0].register) {
-				return false
-			}
+			add(&v, dw.Range{Lo: v.Lo, Hi: max(v.Hi, v.Lo+1)})
 		}
 		if l.Err != nil || at > r.Hi || len(all) == 0 || all[0].Lo != r.Lo {
 			return false
@@ -173,8 +183,51 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 	if err != nil || code.Why != "" {
 		return false
 	}
-	return !slices.ContainsFunc(all, func(i in) bool { return !code.Held().Keeps(i.register, all[0].register, size, i.Lo, i.Hi) }) &&
-		!slices.ContainsFunc(unknown, func(r dw.Range) bool { return !code.Restores(r) })
+	for i := range all {
+		p := &all[i]
+		if p.held && all[0].held {
+			if !code.Held().Keeps(p.register, all[0].register, size, p.Lo, p.Hi) {
+				return false
+			}
+		} else if !(i > 0 && all[i-1].held && f.restored(code, &all[i-1], p.Range)) && !f.inFrame(code, p, &all[0], int64(size/8)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(unknown, func(r dw.Range) bool { return !code.Restores(r) })
+}
+
+// restored reports whether a register that a parameter was in is put back where a part begins that is of what the function does for its callers alone: debug information says from there where else
+// the same value is.
+func (f *changes) restored(code *body.Code, was *stay, r dw.Range) bool {
+	n, _ := code.Graph.At(r.Lo)
+	return n > 0 && f.u.Body.Image.Sets(code.Graph.Insns[n-1].Addr, was.register) && code.Restores(r)
+}
+
+// inFrame reports whether a part is memory of the frame to which nothing is stored but what the function was called with.
+func (f *changes) inFrame(code *body.Code, p, entry *stay, size int64) bool {
+	n, _ := code.Graph.At(p.Lo)
+	if n == len(code.Graph.Insns) || code.Graph.Insns[n].Addr >= p.Hi {
+		return true // it holds for no instruction
+	}
+	at := *f.spot
+	at.Addr, at.At = code.Graph.Insns[n].Addr, entries.Place{Addr: code.Graph.Insns[n].Addr}
+	var l loc.Location
+	if r, err := At(&at).Locate(p.is.Expr, "", p.is.Off, &l); err != nil || r.Code != reasons.None || l.Kind != loc.KindMemory {
+		return false
+	}
+	var few [1]body.Slot
+	slot := slotAt(few[:0], l.Expr, size)
+	if len(slot) != 1 {
+		return false
+	}
+	off, ok := code.Slot(at.Addr, slot[0])
+	if !ok {
+		return false
+	}
+	if entry.held {
+		return code.HasOnly(off, size, &entry.register)
+	}
+	return off >= 0 && code.HasOnly(off, size, nil)
 }
 
 // isEntryOf reports whether an expression is the value that a register had at the function's entry.

@@ -1,0 +1,50 @@
+package body
+
+import "math/bits"
+
+// Slot returns where memory at a register plus an offset is in the function's frame, in bytes from the stack pointer where the function begins, before the first instruction that begins
+// at a link-time address or behind it: what its caller passed is above 0, and what is its own below. ok is false if that is not known.
+func (c *Code) Slot(at uint64, m Slot) (off int64, ok bool) {
+	if c.Graph == nil || c.Why != "" || m.Base >= Followed {
+		return 0, false
+	}
+	n, _ := c.Graph.At(at)
+	if n == len(c.Graph.Insns) {
+		return 0, false
+	}
+	base := c.distanceAt(int32(n), m.Base)
+	return m.Off + base.bytes, base.known
+}
+
+// HasOnly reports whether so many bytes of the frame, at an offset that Slot returned, have what they had where the function begins, or what a register had there: no instruction stores anything
+// else to them, and none may store anywhere in the frame or takes their address. was is that register, or nil.
+func (c *Code) HasOnly(off, size int64, was *uint64) bool {
+	f := c.framed()
+	if f == nil {
+		return false
+	}
+	for _, x := range f.takes {
+		if off <= x.off && x.off < off+size {
+			return false
+		}
+	}
+	stored := false
+	for _, x := range f.stores {
+		switch {
+		case x.anywhere:
+			return false
+		case x.off >= off+size || x.off+x.size <= off:
+			continue
+		case was == nil || x.off != off || x.size < size:
+			return false
+		}
+		code := c.Graph.Bytes(x.insn)
+		reads, _, known := c.Arch.Accesses(code)
+		of, at := c.spilled(code, reads), c.Graph.Insns[x.insn].Addr
+		if !known || of == 0 || !c.Held().Keeps(uint64(bits.TrailingZeros64(uint64(of))), *was, uint8(8*size), at, at+1) {
+			return false
+		}
+		stored = true
+	}
+	return stored || was == nil
+}
