@@ -155,6 +155,8 @@ func TestRows(t *testing.T) {
 		{"statements", true, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, passedOn: true}},
 		{"looped", true, llvm, known{looped: true, passedOn: true}},
 		{"before, unmarked", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{}},
+		{"another's", true, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{another: true}},
+		{"kept", false, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{another: true, kept: true}},
 		{"computed", true, with(computed(unmarked), func(c *candidate) { c.Note = judge.Before }), known{}},
 		{"looped", true, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{looped: true}},
 		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Note = judge.Later }), known{}},

@@ -306,7 +306,14 @@ var Rows = []Row{
 	},
 	{
 		Name: "before, unmarked", Because: "GCC's note of a place begins before the probe, and the body does not repeat there",
-		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before && c.Place == Held }),
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != Unmarked || c.Note != Before || c.Place != Held {
+				return false, nil
+			}
+			// Of "a = b" at the body's beginning the note of b's place can be left for both, as it is of LLVM's.
+			another, err := e.ForAnother()
+			return !another, err
+		},
 	},
 	{
 		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it, or left out bits that the body does not use", Doubt: reasons.Reassigned,
