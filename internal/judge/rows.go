@@ -182,7 +182,7 @@ var Rows = []Row{
 	},
 	{
 		// GCC loses the statement of "if (n < max) max = n" in a conditional move, and goes on that max is what the function was called with.
-		Name: "chosen", Because: "in the register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
+		Name: "chosen", Because: "in a register that had the value an instruction has chosen between that and another one, which may be an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler == LLVM || c.Entry {
 				return false, nil
