@@ -123,15 +123,16 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 	passes := c.Past(g.Blocks[block].First) != at || !g.OnlyBehind(block, func(last int32) bool { return c.oneOf(kin, i, c.beforePadding(last)) >= 0 })
 	needs := !passes || c.needsKin(kin, i, at)
 	place := c.placeIn(kin, i, c.RowAt(at), at)
-	rest := c.needsRest(kin, i, at, place)
+	var begun []int32 // the bodies in which the run has begun
+	lost := true      // none of them has code at the place
 	seen := make(map[int32]bool)
 	var comes func(block, end int32, line body.CallPlace) bool
 	comes = func(block, end int32, line body.CallPlace) bool {
 		for n := end - 1; n >= g.Blocks[block].First; n-- {
 			if from := c.oneOf(kin, i, n); from >= 0 {
 				call := &c.Bodies[from].Call
-				return (needs || line.Line == 0 || line.Line == call.Line && line.File == call.File) &&
-					from != in && c.shares(from, in) && (rest || !c.hasPlace(kin, i, from, place))
+				begun, lost = append(begun, from), lost && !c.hasPlace(kin, i, from, place)
+				return (needs || line.Line == 0 || line.Line == call.Line && line.File == call.File) && from != in && c.shares(from, in)
 			}
 			if k := g.Insns[n].Kind; k != flow.Nop && k != flow.Jump && (k != flow.Plain || c.Acts(n)) {
 				return false
@@ -152,7 +153,7 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 			return comes(p, last+1, line)
 		})
 	}
-	return comes(block, at, body.CallPlace{})
+	return comes(block, at, body.CallPlace{}) && (lost || c.needsRest(kin, i, at, begun))
 }
 
 // lineIn returns the line of a body's text that an instruction of it is at, or the call of what is inlined there that has the instruction. Its number is 0 if there is none.
@@ -208,27 +209,41 @@ func (c *Code) writtenBy(at int32, registers uint64, such func(n int32) bool) bo
 	return false
 }
 
-// needsRest reports whether an instruction at a place goes on with what instructions of bodies that share code, at that place too, have computed wherever execution comes from,
-// and none of these bodies has another one that is alike: a run computes that itself. What one run leaves to the next one, as a sum, the instruction changes itself, or there
-// is one like it in each body.
-func (c *Code) needsRest(kin map[int32]kinship, i, at int32, place body.Place) bool {
-	kindred := func(n int32) bool {
-		r := c.RowAt(n)
-		return r != nil && c.oneOf(kin, i, n) >= 0 && c.placeIn(kin, i, r, n) == place
-	}
-	reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(at))
-	if !ok {
-		return false
-	}
-	if !c.writtenBy(at, uint64(reads&^writes.Registers), kindred) {
-		return false
-	}
-	for n := range int32(len(c.Owner)) {
-		if n != at && c.Shape(n) == c.Shape(at) && kindred(n) {
+// needsRest reports whether a piece of merged code, from an instruction on, goes on with what some bodies have begun: it reads what instructions of bodies that share code, at its own place of the source
+// too, have computed wherever execution comes from, and up to there nothing in the bodies is alike. A run computes that itself. What one run leaves to the next one, as a sum, the instruction
+// changes itself, or there is one like it in each body.
+func (c *Code) needsRest(kin map[int32]kinship, i, at int32, begun []int32) bool {
+	made := uint64(0)
+	for n := at; n < c.Graph.Blocks[c.Graph.Block(at)].Last && c.oneOf(kin, i, n) >= 0; n++ {
+		reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(n))
+		in, known := c.Arch.Next(c.Graph.Bytes(n))
+		call := known && in.Call
+		if call { // it gets what it is passed in some of the registers that it need not keep
+			reads = (1<<body.Followed - 1) &^ (c.Preserved() | 1<<c.Unit.Image.Arch().SP)
+		}
+		row := c.RowAt(n)
+		if !ok && !call || row == nil {
 			return false
 		}
+		place := c.placeIn(kin, i, row, n)
+		kindred := func(n int32) bool {
+			r := c.RowAt(n)
+			return r != nil && c.oneOf(kin, i, n) >= 0 && c.placeIn(kin, i, r, n) == place
+		}
+		for k, own := range c.Owner {
+			if k := int32(k); k != n && c.Shape(k) == c.Shape(n) && slices.ContainsFunc(begun, func(b int32) bool { return c.Bodies[b].Has(own) }) && kindred(k) {
+				return false
+			}
+		}
+		if c.writtenBy(at, uint64(reads&^writes.Registers)&^made, kindred) {
+			return true
+		}
+		if call {
+			return false
+		}
+		made |= uint64(writes.Registers)
 	}
-	return true
+	return false
 }
 
 // hasPlace reports whether an instruction of a body, i or one of its kin, is at a place, and no jump: one to what was merged has the place of that.
