@@ -144,6 +144,23 @@ func (c *Rules) ActsFrom(i, from, to int32) bool {
 	return false
 }
 
+// ActsAgain reports whether something that a body does from one instruction of a block to another, and that can be seen, is done alike at the same place behind that: two runs in straight code do the
+// same. Where none is, all may be one run's, of which GCC gives each instruction of an expression the expression's place; or the compiler has made one of what two runs do.
+func (c *Rules) ActsAgain(i, from, to int32) bool {
+	does := make(map[step]bool)
+	for at := from; at < c.Graph.Blocks[c.Graph.Block(from)].Last; at++ {
+		s, ok := c.stepAt(at)
+		switch {
+		case !ok || !c.Bodies[i].Has(c.Owner[at]) || !c.Acts(at):
+		case at < to:
+			does[s] = true
+		case does[s]:
+			return true
+		}
+	}
+	return false
+}
+
 // entersAny reports whether the first instruction of one of some blocks is a body's.
 func (c *Rules) entersAny(i int32, blocks []int32) bool {
 	return slices.ContainsFunc(blocks, func(n int32) bool { return c.Bodies[i].Has(c.Owner[c.Past(c.Graph.Blocks[n].First)]) })
