@@ -145,7 +145,7 @@ func (c *Rules) ActsFrom(i, from, to int32) bool {
 }
 
 // ActsAgain reports whether something that a body does from one instruction of a block to another, and that can be seen, is done alike at the same place behind that: two runs in straight code do the
-// same. Where none is, all may be one run's, of which GCC gives each instruction of an expression the expression's place; or the compiler has made one of what two runs do.
+// same. Where nothing is, all may be one run's, as GCC gives each instruction of an expression the expression's place; or the compiler has made one of what two runs do.
 func (c *Rules) ActsAgain(i, from, to int32) bool {
 	does := make(map[step]bool)
 	for at := from; at < c.Graph.Blocks[c.Graph.Block(from)].Last; at++ {

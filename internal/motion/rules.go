@@ -86,6 +86,8 @@
 //	                                                                    earlier line on each path; a loop of its own
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
+//	ActsAgain            put instructions of one expression apart       GCC, nothing that acts behind the second is as   perhaps
+//	                                                                    before it; runs of which one was made
 //	UsedAgain            unrolled a caller's loop, and computes what     the caller uses what the body has made, before a    enter
 //	                     all runs begin with once (LLVM)                piece and after one like it, at one place; the
 //	                                                                    caller's code in turns of the body's own loop

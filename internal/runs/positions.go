@@ -116,8 +116,8 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				// it may be either; and where GCC may have put what is between two parts of one sum there.
 				gone, kind := at, flow.MarkPerhaps
 				switch {
-				case pending >= 0 && (!c.Unit.GNU() || c.ActsAgain(i, begun, at)):
-					if gone = int32(pending); !c.TurnsOn(i, int32(n)) {
+				case pending >= 0 && (!c.Unit.GNU() || c.ActsFrom(i, begun, at)):
+					if gone = int32(pending); !c.TurnsOn(i, int32(n)) && (!c.Unit.GNU() || c.ActsAgain(i, begun, at)) {
 						kind = flow.MarkEnter
 					}
 				case !copies.known:
