@@ -48,3 +48,26 @@ func (c *Code) HasOnly(off, size int64, was *uint64) bool {
 	}
 	return stored || was == nil
 }
+
+// StoredFrom calls f with the register that each instruction stores, and its link-time address, of those that store so much memory of the frame as it is at a link-time address, and from which execution
+// comes there. ok is false if something else may be stored to it.
+func (c *Code) StoredFrom(at uint64, m Slot, f func(register, at uint64)) (ok bool) {
+	frame, site, off, ok := c.objectAt(at, m)
+	if !ok {
+		return false
+	}
+	earlier := c.comesTo(site)
+	for _, x := range frame.stores {
+		if x.anywhere || x.off >= off+m.Size || x.off+x.size <= off || !earlier(x.insn) {
+			continue
+		}
+		code := c.Graph.Bytes(x.insn)
+		reads, _, known := c.Arch.Accesses(code)
+		of := c.spilled(code, reads)
+		if !known || of == 0 || x.off != off || x.size < m.Size {
+			return false
+		}
+		f(uint64(bits.TrailingZeros64(uint64(of))), c.Graph.Insns[x.insn].Addr)
+	}
+	return true
+}

@@ -316,7 +316,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it, or left out bits that the body does not use", Doubt: reasons.Reassigned,
+		Name: "made", Because: "an instruction before the body computes what the register holds, or what was stored to the slot, and LLVM may have folded a statement of the body into it, or left out bits that the body does not use", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place != Held || c.Entry {
 				return false, nil

@@ -380,29 +380,6 @@ func (e *evidence) Ran() (bool, error) {
 	return n > 0, err
 }
 
-// Made asks what registers hold. In memory nothing is computed.
-func (e *evidence) Made() (bool, error) {
-	var registers []uint64
-	e.v.Loc.Exprs(func(x *loc.Expr) {
-		if x.Op == ops.Reg {
-			registers = append(registers, x.K)
-		}
-	})
-	if len(registers) == 0 || e.v.Loc.Kind == loc.KindMemory {
-		return false, nil
-	}
-	c, err := e.ev.codeOf(e.s)
-	if err != nil {
-		return false, err
-	}
-	t, err := e.v.Type.Resolve()
-	points := err == nil && t.Kind == types.Pointer
-	return slices.ContainsFunc(registers, func(r uint64) bool {
-		computes, offset := c.Held().Computes(r, e.s.At.Addr)
-		return computes && (!offset || !points) // the address of a member is what callers pass
-	}), nil
-}
-
 // Stepped looks for a register and a number in the value.
 func (e *evidence) Stepped() (stepped bool, _ error) {
 	if e.v.Loc.Kind != loc.KindValue {

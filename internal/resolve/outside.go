@@ -8,19 +8,19 @@ import (
 // Outside asks the code around the body.
 func (e *evidence) Outside(only bool) (bool, error) {
 	r, ok, err := e.inRegister()
-	return ok && r.ComputedOutside(r.own, r.register, e.s.At.Addr, only), err
+	return ok && r.ComputedOutside(r.own, r.register, r.at, only), err
 }
 
 // MadeInside asks the code before the probe.
 func (e *evidence) MadeInside() (bool, error) {
 	r, ok, err := e.inRegister()
-	return ok && r.MadeInside(r.own, r.register, e.s.At.Addr), err
+	return ok && r.MadeInside(r.own, r.register, r.at), err
 }
 
 // KeptOutside looks for a store of the whole number that is not the body's: then it is a variable of others that has no name here, as an element of an array.
 func (e *evidence) KeptOutside() (bool, error) {
 	r, ok, err := e.inRegister()
-	return ok && r.Held().StoredBefore(r.register, e.s.At.Addr, r.bits, func(insn int32) bool { return !r.has(insn) }), err
+	return ok && r.Held().StoredBefore(r.register, r.at, r.bits, func(insn int32) bool { return !r.has(insn) }), err
 }
 
 // severalOf is the key of whether a function has several bodies in the unit, by the function's record.
