@@ -13,6 +13,7 @@ import (
 type compiler struct {
 	producer.Compiler
 	views, entryViews bool // the unit's abbreviations have location views; those of inlined bodies
+	lists             bool // and lists of locations
 }
 
 func (u *Unit) compiler() *compiler {
@@ -20,6 +21,7 @@ func (u *Unit) compiler() *compiler {
 		u.compiled.Compiler = producer.Of(u.Producer())
 		u.compiled.entryViews = u.Writes(dw.AttrGNUEntryView)
 		u.compiled.views = u.compiled.entryViews || u.Writes(dw.AttrGNULocviews)
+		u.compiled.lists = u.WritesLists()
 	})
 	return &u.compiled
 }
@@ -29,6 +31,9 @@ func (u *Unit) Optimized() bool { return u.compiler().Optimized }
 
 // Unoptimized reports whether the unit is known not to be.
 func (u *Unit) Unoptimized() bool { return u.compiler().Unoptimized }
+
+// Lists reports whether a variable of the unit has different places. Without optimization LLVM gives each a slot of its own, in which statements assign it.
+func (u *Unit) Lists() bool { return u.compiler().lists }
 
 // RowsOfCalls reports whether the line table has a row for each call, even of an
 // inlined function, as GCC's has.

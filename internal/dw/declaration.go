@@ -234,6 +234,17 @@ func (t *declarations) at(place declPlace) *declaration {
 // Writes reports whether an entry of the unit, or of one that shares its abbreviations, can have an attribute. The unit must have been
 // loaded.
 func (u *Unit) Writes(wanted Attr) bool {
+	return u.writes(func(a Attr, _ Form) bool { return a == wanted })
+}
+
+// WritesLists reports what Writes does of a location that is a list.
+func (u *Unit) WritesLists() bool {
+	return u.writes(func(a Attr, f Form) bool {
+		return a == AttrLocation && (f == FormSecOffset || f == FormLoclistx || f == FormData4 || f == FormData8)
+	})
+}
+
+func (u *Unit) writes(such func(Attr, Form) bool) bool {
 	b := u.abbrevData()
 	for b.ULEB() != 0 && !b.Bad {
 		b.ULEB()
@@ -243,7 +254,7 @@ func (u *Unit) Writes(wanted Attr) bool {
 			if name == 0 && f == 0 || b.Bad {
 				break
 			}
-			if name == wanted {
+			if such(name, f) {
 				return true
 			}
 			if f == FormImplicitConst {

@@ -184,12 +184,14 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 		return false
 	}
 	for i := range all {
-		p := &all[i]
-		if p.held && all[0].held {
+		p, was := &all[i], &all[max(i-1, 0)]
+		switch {
+		case p.held && all[0].held:
 			if !code.Held().Keeps(p.register, all[0].register, size, p.Lo, p.Hi) {
 				return false
 			}
-		} else if !(i > 0 && all[i-1].held && f.restored(code, &all[i-1], p.Range)) && !f.inFrame(code, p, &all[0], int64(size/8)) {
+		case i > 0 && was.held && f.restored(code, was, p.Range):
+		case !f.inFrame(code, p, &all[0], int64(size/8)):
 			return false
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// Made asks what registers hold, and what those held that were stored to a slot of the frame.
+// Made asks what registers hold, and what those held that were stored to a slot of the frame. Code that is not optimized stores there what it passes, however that was made.
 func (e *evidence) Made() (bool, error) {
 	memory := e.v.Loc.Kind == loc.KindMemory
 	var registers []uint64
@@ -17,7 +17,7 @@ func (e *evidence) Made() (bool, error) {
 			registers = append(registers, x.K)
 		}
 	})
-	if len(registers) == 0 && !memory {
+	if len(registers) == 0 && !memory || memory && !e.s.U.Body.Lists() {
 		return false, nil
 	}
 	c, err := e.ev.codeOf(e.s)
