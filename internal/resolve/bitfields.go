@@ -286,28 +286,38 @@ func (f *field) begins(m *types.Member, bits uint64) {
 
 // beginsField returns the bit-field that begins where memory does: of what a variable of a caller is, or points to.
 func (ev *Evaluator) beginsField(m body.Slot) (f field, err error) {
-	c, err := ev.codeOf(ev.spot)
-	if err != nil {
-		return f, err
-	}
 	// GCC notes the memory by any register that has the pointer, and the caller's variable in the one that it was moved from.
-	bases := body.Registers(1)<<m.Base | c.Held().Alike(m.Base, ev.spot.At.Addr)
+	bases := body.Registers(1) << m.Base
+	alike := false // they are known
+	based := func(register uint64) (bool, error) {
+		if !bases.Has(register) && !alike {
+			c, err := ev.codeOf(ev.spot)
+			if err != nil {
+				return false, err
+			}
+			bases, alike = bases|c.Held().Alike(m.Base, ev.spot.At.Addr), true
+		}
+		return bases.Has(register), nil
+	}
 	_, err = ev.spot.OfCallers(func(x *entries.Scoped) (bool, error) {
 		l, ok := ev.placeOfVariable(x)
 		if !ok {
 			return false, nil
 		}
-		at := uint64(m.Off)
-		pointer := l.Kind == loc.KindRegister && bases.Has(l.Expr.K)
-		if l.Kind == loc.KindMemory {
+		base, at := uint64(0), uint64(m.Off)
+		pointer := l.Kind == loc.KindRegister
+		if pointer {
+			base = l.Expr.K
+		} else {
 			var few [1]body.Slot
-			own := slotAt(few[:0], l.Expr, 0)
-			if len(own) != 1 || !bases.Has(own[0].Base) || own[0].Off > m.Off {
+			if l.Kind != loc.KindMemory {
 				return false, nil
 			}
-			at = uint64(m.Off - own[0].Off)
-		} else if !pointer {
-			return false, nil
+			own := slotAt(few[:0], l.Expr, 0)
+			if len(own) != 1 || own[0].Off > m.Off {
+				return false, nil
+			}
+			base, at = own[0].Base, uint64(m.Off-own[0].Off)
 		}
 		t, err := ev.typeOf(x)
 		if err != nil || t == nil {
@@ -324,8 +334,17 @@ func (ev *Evaluator) beginsField(m body.Slot) (f field, err error) {
 				at %= uint64(size)
 			}
 		}
+		with := f
+		known := with.add(t, 8*at, 8*uint64(m.Size), 0)
+		if !known && with == f {
+			return false, nil
+		}
+		if is, err := based(base); !is || err != nil {
+			return false, err
+		}
+		f = with
 		// Another variable may say that something else is there, after a field.
-		return f.add(t, 8*at, 8*uint64(m.Size), 0) && !f.is, nil
+		return known && !f.is, nil
 	})
 	return f, err
 }
@@ -387,10 +406,7 @@ func (ev *Evaluator) madeOfTruth(l *loc.Location, t *types.Type) (made bool, err
 		}
 	})
 	for _, r := range computed {
-		if (registers{ev}).Bits(r) <= 1 {
-			continue
-		}
-		if made, err = ev.hasTruth(1 << r); made || err != nil {
+		if made, err = ev.hasTruth(1 << r); err != nil || made && (registers{ev}).Bits(r) > 1 {
 			return made, err
 		}
 	}

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -42,7 +43,7 @@ func (e *evidence) ChosenSince() (bool, error) {
 // another register, and a conditional move there.
 func (e *evidence) chosenCopy() (bool, error) {
 	s, r := e.s, e.v.Loc.Expr
-	if e.v.Loc.Kind != loc.KindRegister || e.x.Location.Form == 0 || e.x.Location.IsBlock() {
+	if e.v.Loc.Kind != loc.KindRegister || !slices.Contains(e.ev.Arch.Args, uint16(r.K)) || e.x.Location.Form == 0 || e.x.Location.IsBlock() {
 		return false, nil
 	}
 	entered := false
