@@ -13,7 +13,7 @@ import (
 type compiler struct {
 	producer.Compiler
 	views, entryViews bool // the unit's abbreviations have location views; those of inlined bodies
-	lists             bool // and lists of locations
+	lists             bool // and lists of locations; of other compilers than GCC
 }
 
 func (u *Unit) compiler() *compiler {
@@ -21,7 +21,7 @@ func (u *Unit) compiler() *compiler {
 		u.compiled.Compiler = producer.Of(u.Producer())
 		u.compiled.entryViews = u.Writes(dw.AttrGNUEntryView)
 		u.compiled.views = u.compiled.entryViews || u.Writes(dw.AttrGNULocviews)
-		u.compiled.lists = u.WritesLists()
+		u.compiled.lists = !u.compiled.GNU && u.WritesLists()
 	})
 	return &u.compiled
 }
@@ -32,7 +32,7 @@ func (u *Unit) Optimized() bool { return u.compiler().Optimized }
 // Unoptimized reports whether the unit is known not to be.
 func (u *Unit) Unoptimized() bool { return u.compiler().Unoptimized }
 
-// Lists reports whether a variable of the unit has different places. Without optimization LLVM gives each a slot of its own, in which statements assign it.
+// Lists reports whether a variable of a unit that GCC did not compile has different places. Without optimization LLVM gives each a slot of its own, in which statements assign it.
 func (u *Unit) Lists() bool { return u.compiler().lists }
 
 // RowsOfCalls reports whether the line table has a row for each call, even of an

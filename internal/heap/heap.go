@@ -49,7 +49,7 @@ func At(n int) {
 
 func decide(n int) {
 	decisions.Add(1)
-	unbound()
+	limit(math.MaxInt64)
 	debug.SetGCPercent(n)
 }
 
@@ -57,10 +57,10 @@ func decide(n int) {
 // which may be late: a heap of which 8 MB were left then grew to 35 in half of all runs, and to 22 in the others.
 const bound = 28 << 20
 
-// unbound takes the bound away.
-func unbound() {
+// limit bounds all of the tool's memory, unless the user has.
+func limit(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetMemoryLimit(bytes)
 	}
 }
 
@@ -85,13 +85,10 @@ func live() int64 {
 func afterNext(bytes int64, n int) {
 	before := decisions.Load()
 	runtime.AddCleanup(new([16]uint64), func(int) {
-		used := live()
-		if decisions.Load() == before {
-			unbound()
-		}
-		switch {
+		switch used := live(); {
 		case decisions.Load() != before:
 		case used*int64(100+n)/100 < bytes:
+			limit(math.MaxInt64)
 			debug.SetGCPercent(int((bytes - used) * 100 / used))
 			afterNext(bytes, n)
 		default:
@@ -107,9 +104,7 @@ func Late() {
 		return
 	}
 	debug.SetGCPercent(first)
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bound)
-	}
+	limit(bound)
 	afterNext(small, Usual)
 }
 

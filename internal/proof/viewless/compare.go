@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -76,8 +77,9 @@ func answers(ctx context.Context, img *dwarfloc.Image) (map[place]answer, error)
 		by[i] = make(map[place]answer)
 	}
 	err := walk.Answers(ctx, img, func(worker int, s *dwarfloc.Site, params []*dwarfloc.Variable) error {
+		site := s.String()
 		for _, v := range params {
-			a := answer{site: s.String()}
+			a := answer{site: site}
 			if v.Located() {
 				a.location, a.doubtful = v.Loc.Text(img.Arch()), v.Loc.Doubt != reasons.None
 			}
@@ -87,9 +89,7 @@ func answers(ctx context.Context, img *dwarfloc.Image) (map[place]answer, error)
 	})
 	all := by[0]
 	for _, m := range by[1:] {
-		for k, a := range m {
-			all[k] = a
-		}
+		maps.Copy(all, m)
 	}
 	return all, err
 }

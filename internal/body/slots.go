@@ -38,10 +38,8 @@ func (c *Code) HasOnly(off, size int64, was *uint64) bool {
 		case was == nil || x.off != off || x.size < size:
 			return false
 		}
-		code := c.Graph.Bytes(x.insn)
-		reads, _, known := c.Arch.Accesses(code)
-		of, at := c.spilled(code, reads), c.Graph.Insns[x.insn].Addr
-		if !known || of == 0 || !c.Held().Keeps(uint64(bits.TrailingZeros64(uint64(of))), *was, uint8(8*size), at, at+1) {
+		register, at, ok := c.storedBy(x.insn)
+		if !ok || !c.Held().Keeps(register, *was, uint8(8*size), at, at+1) {
 			return false
 		}
 		stored = true
@@ -61,13 +59,19 @@ func (c *Code) StoredFrom(at uint64, m Slot, f func(register, at uint64)) (ok bo
 		if x.anywhere || x.off >= off+m.Size || x.off+x.size <= off || !earlier(x.insn) {
 			continue
 		}
-		code := c.Graph.Bytes(x.insn)
-		reads, _, known := c.Arch.Accesses(code)
-		of := c.spilled(code, reads)
-		if !known || of == 0 || x.off != off || x.size < m.Size {
+		register, at, ok := c.storedBy(x.insn)
+		if !ok || x.off != off || x.size < m.Size {
 			return false
 		}
-		f(uint64(bits.TrailingZeros64(uint64(of))), c.Graph.Insns[x.insn].Addr)
+		f(register, at)
 	}
 	return true
+}
+
+// storedBy returns the register that an instruction stores, and the instruction's link-time address.
+func (c *Code) storedBy(insn int32) (register, at uint64, ok bool) {
+	code := c.Graph.Bytes(insn)
+	reads, _, known := c.Arch.Accesses(code)
+	of := c.spilled(code, reads)
+	return uint64(bits.TrailingZeros64(uint64(of))), c.Graph.Insns[insn].Addr, known && of != 0
 }
