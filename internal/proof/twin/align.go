@@ -18,8 +18,9 @@ type pairs struct {
 
 func (p *pairs) join(run, hit int) { p.of[run], p.at[hit] = hit, run }
 
-// align finds the hit of each run. can says whether a run can be one of a site, as far as it is known where it was called.
-func align(runs, hits []hit, can func(run, hit *hit) bool) *pairs {
+// align finds the hit of each run. can says whether a run can be one of a site, as far as it is known where it was called; called whether
+// it is known that it was called there.
+func align(runs, hits []hit, can, called func(run, hit *hit) bool) *pairs {
 	p := &pairs{of: make([]int, len(runs)), at: make([]int, len(hits))}
 	for i := range p.of {
 		p.of[i] = -1
@@ -29,6 +30,7 @@ func align(runs, hits []hit, can func(run, hit *hit) bool) *pairs {
 	}
 	p.inOrder(runs, hits)
 	p.byValues(runs, hits)
+	p.inPlaces(runs, hits, called)
 	p.inGaps(runs, hits, can)
 	return p
 }
@@ -135,6 +137,33 @@ func (p *pairs) byValues(runs, hits []hit) {
 			list = list[1:]
 		}
 		left[set][v] = list
+	}
+}
+
+// inPlaces pairs what is left without any value with runs that were called where the site's body is. Where most runs have no hit, as of
+// lzip's price_bit, of which LLVM selects one of two results, the sequences are too far apart for more than values.
+func (p *pairs) inPlaces(runs, hits []hit, called func(run, hit *hit) bool) {
+	left := make(map[*site][]int) // runs that were called at a site
+	for j := range hits {
+		if p.at[j] >= 0 || valued(&hits[j]) {
+			continue
+		}
+		s := hits[j].site
+		list, ok := left[s]
+		for i := 0; !ok && i < len(runs); i++ {
+			if p.of[i] < 0 && called(&runs[i], &hits[j]) {
+				list = append(list, i)
+			}
+		}
+		for len(list) > 0 && p.of[list[0]] >= 0 {
+			list = list[1:]
+		}
+		if len(list) > 0 {
+			p.join(list[0], j)
+			p.reordered++
+			list = list[1:]
+		}
+		left[s] = list
 	}
 }
 

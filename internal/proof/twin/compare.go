@@ -129,9 +129,11 @@ func (y *yard) compare(b *trace, c *code) (all []Verdict) {
 // verdict compares the hits of one function with its runs.
 func (y *yard) verdict(f Function, a, b *seen, c *code, removed []bool) Verdict {
 	v := Verdict{Function: f, Runs: len(a.hits), Hits: len(b.hits), Lost: make(map[string]int), Missing: make(map[Rule]int), More: make(map[Rule]int)}
-	p := align(a.hits, b.hits, func(run, hit *hit) bool {
-		return !hit.site.Inlined() || len(y.runs) == 0 || y.called(run.run, []place{hit.site.called()}, c.near)
-	})
+	unknown := func(hit *hit) bool { return !hit.site.Inlined() || len(y.runs) == 0 }
+	called := func(run, hit *hit) bool {
+		return !unknown(hit) && y.called(run.run, []place{hit.site.called()}, c.near)
+	}
+	p := align(a.hits, b.hits, func(run, hit *hit) bool { return unknown(hit) || called(run, hit) }, called)
 	v.Reordered = p.reordered
 	for i, j := range p.of {
 		if j >= 0 {

@@ -143,13 +143,46 @@ func TestAlign(t *testing.T) {
 		{[]int32{1, 2, 3}, []int32{0, 0, 3}, []int32{0, 1, 2}},          // without values
 		{[]int32{1, 2}, nil, []int32{-1, -1}},
 	} {
-		p := align(hits(c.runs...), hits(c.hits...), func(*hit, *hit) bool { return true })
+		anywhere := func(*hit, *hit) bool { return true }
+		p := align(hits(c.runs...), hits(c.hits...), anywhere, anywhere)
 		for i, want := range c.want {
 			if p.of[i] != int(want) {
 				t.Errorf("runs %v, hits %v: %v, not %v", c.runs, c.hits, p.of, c.want)
 				break
 			}
 		}
+	}
+}
+
+// TestAlignByPlaces: too far apart for an alignment in order, hits without values are runs that were called where their bodies are.
+func TestAlignByPlaces(t *testing.T) {
+	here, there := &site{Site: &plan.Site{Site: new(dwarfloc.Site)}}, &site{Site: &plan.Site{Site: new(dwarfloc.Site)}}
+	var runs, hits []hit
+	for i := range int32(2 * furthest) {
+		runs = append(runs, hit{site: there, values: []int32{i + 1}})
+	}
+	for range 3 {
+		runs = append(runs, hit{site: here, values: []int32{-1}})
+	}
+	for range 4 {
+		hits = append(hits, hit{site: here, values: []int32{0}})
+	}
+	// The last values differ, so that nothing is paired from the ends.
+	runs = append(runs, hit{site: there, values: []int32{-2}})
+	hits = append([]hit{{site: there, values: []int32{-3}}}, append(hits, hit{site: there, values: []int32{-4}})...)
+	called := func(run, hit *hit) bool { return run.site == hit.site }
+	p := align(runs, hits, called, called)
+	extra := 0
+	for j, i := range p.at {
+		if hits[j].site == here && i >= 0 && runs[i].site != here {
+			t.Errorf("hit %d is run %d", j, i)
+		}
+		if hits[j].site == here && i < 0 {
+			extra++
+		}
+	}
+	if extra != 1 {
+		t.Errorf("%d hits too many, 1 wanted", extra)
 	}
 }
 
