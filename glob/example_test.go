@@ -18,7 +18,7 @@ func ExampleCompile() {
 	fmt.Println(err)
 	// Output:
 	// true false false
-	// column 9: expected a class with its "]", found "[x": pattern "my_func_[x"
+	// column 9: expected a class with its "]" (in a name "[" needs a backslash), found "[x": pattern "my_func_[x"
 }
 
 func ExampleParseFilter() {

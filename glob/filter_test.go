@@ -138,7 +138,7 @@ func TestFilterError(t *testing.T) {
 		{"a)", `column 2: expected "&", "|" or the end, found ")": pattern "a)"`},
 		{"a b", `column 3: expected "&", "|" or the end, found "b": pattern "a b"`},
 		{"a!b", `column 2: expected "&", "|" or the end, found "!": pattern "a!b"`},
-		{"a & [b", `column 5: expected a class with its "]", found "[b": pattern "a & [b"`},
+		{"a & [b", `column 5: expected a class with its "]" (in a name "[" needs a backslash), found "[b": pattern "a & [b"`},
 		{"a & [z-a]", `column 6: expected a range from low to high, found "z-a": pattern "a & [z-a]"`},
 		{`a & b\`, `column 7: expected a character after the backslash, found the end: pattern "a & b\\"`},
 		{deep + "a", `column 102: expected no more than 100 nested operators and parentheses: pattern "` + deep + `a"`},

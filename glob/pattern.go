@@ -90,7 +90,7 @@ func compile(expr string) (*pattern, error) {
 		case '[':
 			end, ok := classEnd(expr, i)
 			if !ok {
-				return nil, errorAt(expr, i, "expected a class with its %q, found %q", "]", expr[i:])
+				return nil, errorAt(expr, i, `expected a class with its %q (in a name "[" needs a backslash), found %q`, "]", expr[i:])
 			}
 			c, err := compileClass(expr, i, end)
 			if err != nil {

@@ -69,11 +69,11 @@ func TestMatch(t *testing.T) {
 func TestCompileError(t *testing.T) {
 	for _, tt := range []struct{ pattern, want string }{
 		{"", `column 1: expected a pattern, found the end: pattern ""`},
-		{"ab[", `column 3: expected a class with its "]", found "[": pattern "ab["`},
-		{"ab[!", `column 3: expected a class with its "]", found "[!": pattern "ab[!"`},
-		{"a[]", `column 2: expected a class with its "]", found "[]": pattern "a[]"`},
-		{"a[!]b", `column 2: expected a class with its "]", found "[!]b": pattern "a[!]b"`},
-		{"a[x-", `column 2: expected a class with its "]", found "[x-": pattern "a[x-"`},
+		{"ab[", `column 3: expected a class with its "]" (in a name "[" needs a backslash), found "[": pattern "ab["`},
+		{"ab[!", `column 3: expected a class with its "]" (in a name "[" needs a backslash), found "[!": pattern "ab[!"`},
+		{"a[]", `column 2: expected a class with its "]" (in a name "[" needs a backslash), found "[]": pattern "a[]"`},
+		{"a[!]b", `column 2: expected a class with its "]" (in a name "[" needs a backslash), found "[!]b": pattern "a[!]b"`},
+		{"a[x-", `column 2: expected a class with its "]" (in a name "[" needs a backslash), found "[x-": pattern "a[x-"`},
 		{"a[xz-a]", `column 4: expected a range from low to high, found "z-a": pattern "a[xz-a]"`},
 		{`ab\`, `column 4: expected a character after the backslash, found the end: pattern "ab\\"`},
 	} {

@@ -215,7 +215,7 @@ func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) 
 				n = strings.IndexByte(word[first+1:], ']')
 			}
 			if n < 0 {
-				return "", s.errorf(s.pos, "expected a class with its %q, found %q", "]", s.word())
+				return "", s.errorf(s.pos, `expected a class with its %q (in a name "[" needs a backslash), found %q`, "]", s.word())
 			}
 			s.pos = first + 1 + n + 1
 		case s.at("::"): // of a qualified name
