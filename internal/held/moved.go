@@ -144,3 +144,18 @@ func (h *Registers) calls(n int32) bool {
 	in, _ := h.arch.Next(h.graph.Bytes(n))
 	return in.Call
 }
+
+// Was returns which register had, where the function begins, what one has at a link-time address, on all paths, or the lower half of it at least.
+func (h *Registers) Was(register, at uint64) (of uint64, ok bool) {
+	s, block, ok := h.stateAt(at)
+	if !ok || register >= Followed {
+		return 0, false
+	}
+	v, _ := s.Register(register)
+	from, same, is := s.Input(v)
+	if !is || same < 32 || from >= Followed {
+		return 0, false
+	}
+	was := h.moves()[block][from]
+	return uint64(was.of), was.bits >= 32
+}

@@ -249,6 +249,9 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 		if ev.storedNext(l, t, c) {
 			return "an instruction behind the probe stores the slot before any reads it", nil
 		}
+		if back, err := ev.keptBack(l, t); back || err != nil {
+			return "the code stores it behind the probe, from a register that was loaded there and has changed since", err
+		}
 		if early, err := ev.referredStoredEarly(l, t); early || err != nil {
 			return "what it refers to may be stored by an instruction of the body's before the probe", err
 		}

@@ -395,3 +395,27 @@ func (ev *Evaluator) storesRest(m body.Slot, around int64) (bool, error) {
 	}
 	return false, nil
 }
+
+// keptBack reports whether a number is noted in memory to which the code stores it behind the site only. GCC sinks the store of "r->bits |= more; f(r->bits)" below f, which uses the
+// register and stores what it makes of it, and goes on that what is passed is the member: brotli's DecodeSymbol.
+func (ev *Evaluator) keptBack(l *loc.Location, t *types.Type) (bool, error) {
+	s := ev.spot
+	if s.Kind != entries.Inline || l.Kind != loc.KindMemory || ev.frameAddress(l.Expr) {
+		return false, nil
+	}
+	size, err := t.ByteSize()
+	if err != nil {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	var few [1]body.Slot
+	m := slotAt(few[:0], l.Expr, size)
+	if len(m) != 1 {
+		return false, nil
+	}
+	c, err := ev.codeOf(s)
+	if err != nil {
+		return false, err
+	}
+	i, ok := c.BodyOf(s.Rec)
+	return ok && c.KeptBack(i, s.At.Addr, m[0]), nil
+}
