@@ -3,6 +3,7 @@ package body
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -14,6 +15,32 @@ type member struct {
 	at     int32
 	was    uint64 // the register in which its address was passed
 	passed bool
+}
+
+// StoresAhead reports whether the code from a link-time address on may store to memory at a distance from a register before it reads it, by the path on which no branch is taken, from a register
+// that is not set in between: what else is asked of such a store needs all of the function's code.
+func (img *Image) StoresAhead(from uint64, m Slot) bool {
+	sec, arch := img.SectionAt(from), insn.For(img.Instructions())
+	if sec == nil || arch == nil {
+		return false
+	}
+	may, set := true, Registers(0)
+	_, _ = img.each(dw.Range{Lo: from, Hi: min(from+maxFirst, sec.Addr+sec.Size)}, func(_ uint64, in insn.Insn, code []byte) bool {
+		if x, stores, is := arch.Operand(code); is && x.Base == m.Base && overlaps(x, m) {
+			reads, _, known := arch.Accesses(code)
+			stored := reads &^ (1 << m.Base)
+			may = stores && x == m && known && !arch.Numbered(code) && (stored == 0 || stored&^set != 0)
+			return false
+		}
+		if in.Branches || in.Nop || in.Trap {
+			return in.Onward && !in.Call // behind a jump and a trap nothing is known here
+		}
+		reads, w, known := arch.Accesses(code)
+		set |= w.Registers &^ reads
+		may = known && goesOn(&in) && !w.Registers.Has(m.Base)
+		return may
+	})
+	return may
 }
 
 // KeptBack reports whether memory at a distance from a register lacks, at a link-time address where a body begins, a number that the function has stored to it by its source: the code
@@ -29,10 +56,8 @@ func (c *Code) KeptBack(i int, at uint64, m Slot) bool {
 	}
 	x := member{Code: c, Slot: m, at: int32(n)}
 	return slices.ContainsFunc(x.storesFirst(), func(register uint64) bool {
-		if x.was, x.passed = c.Held().Was(m.Base, at); !x.carries(register) {
-			return false
-		}
-		return x.changed(i, register, x.at, maxMoves)
+		x.was, x.passed = c.Held().Was(m.Base, at)
+		return x.carries(register) && x.changed(i, register, x.at, maxMoves)
 	})
 }
 

@@ -409,7 +409,7 @@ func (ev *Evaluator) keptBack(l *loc.Location, t *types.Type) (bool, error) {
 	}
 	var few [1]body.Slot
 	m := slotAt(few[:0], l.Expr, size)
-	if len(m) != 1 {
+	if len(m) != 1 || !s.U.Img.Code.StoresAhead(s.At.Addr, m[0]) {
 		return false, nil
 	}
 	c, err := ev.codeOf(s)
