@@ -43,9 +43,9 @@ man: build ## Write man pages into bin/man
 demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)
 	CGO_ENABLED=0 $(GO) run -pgo=off -gcflags='all=-N -l' ./cmd/prolog-dump demo
 
-# The tool's profile has all that it imports compiled a second time, for the tests and for the tools that they build. What is
-# measured, and the release, are built with it. make test has run go vet on all.
-WITHOUT_PROFILE := env GOFLAGS=-pgo=off
+# The tool's profile has all that it imports compiled a second time. What is measured, and the release, are built with it. make test has
+# run go vet on all. These are flags of the tests alone: in GOFLAGS, which the tests' own compilers read, Go 1.18 refuses the first.
+WITHOUT_PROFILE := -pgo=off -vet=off
 
 # What starts goroutines, or is for several of them. The race detector makes other tests several times
 # slower, and finds nothing there.
@@ -66,11 +66,11 @@ test: ## Run what needs no download but Go modules: units, goldens, fixtures, fu
 
 .PHONY: test-all
 test-all: deps vmlinux sources ## Install what all tests need, and run what make test leaves out: kernels, compilers, emulated machines; and the race detector
-	@scripts/stage "race detector" $(WITHOUT_PROFILE) $(GO) test -race -vet=off -timeout 20m $(call first,$(shell $(GO) list $(CONCURRENT)))
-	@scripts/stage "tests, every distinct prologue of whole kernels" $(WITHOUT_PROFILE) PROVE_SEED=$$(date +%s) $(GO) test -vet=off -timeout 25m $(call first,$(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES))))
-	@scripts/stage "tests that the race detector leaves out" $(WITHOUT_PROFILE) $(GO) test -vet=off -timeout 10m -run 'TestNotStoredKernel|TestPassing|TestAfterwards|TestBTFAgrees|TestWitnesses|TestStoredAfter' ./dwarfloc
+	@scripts/stage "race detector" $(GO) test -race $(WITHOUT_PROFILE) -timeout 20m $(call first,$(shell $(GO) list $(CONCURRENT)))
+	@scripts/stage "tests, every distinct prologue of whole kernels" env PROVE_SEED=$$(date +%s) $(GO) test $(WITHOUT_PROFILE) -timeout 25m $(call first,$(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES))))
+	@scripts/stage "tests that the race detector leaves out" $(GO) test $(WITHOUT_PROFILE) -timeout 10m -run 'TestNotStoredKernel|TestPassing|TestAfterwards|TestBTFAgrees|TestWitnesses|TestStoredAfter' ./dwarfloc
 	@scripts/stage "time and memory of questions" $(MAKE) gate VMLINUX="$$(scripts/fetch-vmlinux.sh)"
-	@scripts/stage "probes in a live kernel that an emulator runs" $(WITHOUT_PROFILE) $(GO) test -vet=off -timeout 20m -count=1 -v ./internal/proof/guest
+	@scripts/stage "probes in a live kernel that an emulator runs" $(GO) test $(WITHOUT_PROFILE) -timeout 20m -count=1 -v ./internal/proof/guest
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
