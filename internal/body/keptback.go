@@ -26,7 +26,7 @@ func (img *Image) StoresAhead(from uint64, m Slot) bool {
 	}
 	may, set := true, Registers(0)
 	_, _ = img.each(dw.Range{Lo: from, Hi: min(from+maxFirst, sec.Addr+sec.Size)}, func(_ uint64, in insn.Insn, code []byte) bool {
-		if x, stores, is := arch.Operand(code); is && x.Base == m.Base && overlaps(x, m) {
+		if x, stores, is := arch.Operand(code); is && x.Overlaps(m) {
 			reads, _, known := arch.Accesses(code)
 			stored := reads &^ (1 << m.Base)
 			may = stores && x == m && known && !arch.Numbered(code) && (stored == 0 || stored&^set != 0)
@@ -55,8 +55,12 @@ func (c *Code) KeptBack(i int, at uint64, m Slot) bool {
 		return false
 	}
 	x := member{Code: c, Slot: m, at: int32(n)}
-	return slices.ContainsFunc(x.storesFirst(), func(register uint64) bool {
-		x.was, x.passed = c.Held().Was(m.Base, at)
+	registers := x.storesFirst()
+	if len(registers) == 0 {
+		return false // most: what registers hold is not asked for
+	}
+	x.was, x.passed = c.Held().Was(m.Base, at)
+	return slices.ContainsFunc(registers, func(register uint64) bool {
 		return x.carries(register) && x.changed(i, register, x.at, maxMoves)
 	})
 }
@@ -71,7 +75,7 @@ func (m *member) storesFirst() (registers []uint64) {
 			if !goesOn || g.Insns[at].Kind == flow.Leave || g.Insns[at].Kind == flow.Quit {
 				return true, false
 			}
-			if x, stores, is := m.Arch.Operand(g.Bytes(at)); is && x.Base == m.Base && overlaps(x, m.Slot) {
+			if x, stores, is := m.Arch.Operand(g.Bytes(at)); is && x.Overlaps(m.Slot) {
 				r, _, is := m.storedBy(at)
 				if !stores || x != m.Slot || !is {
 					return true, false
@@ -178,15 +182,13 @@ func (m *member) untouched(from int32) bool {
 			if !goesOn || !m.passed && w.Registers.Has(m.Base) {
 				return true, false
 			}
-			if x, stores, is := m.Arch.Operand(g.Bytes(at)); is && (stores || w.Memory) && overlaps(x, m.Slot) && m.based(x.Base, at) {
+			if x, stores, is := m.Arch.Operand(g.Bytes(at)); is && (stores || w.Memory) && (Slot{Base: m.Base, Off: x.Off, Size: x.Size}).Overlaps(m.Slot) && m.based(x.Base, at) {
 				return true, false
 			}
 		}
 		return len(g.Blocks[b].Succs) == 0, true
 	})
 }
-
-func overlaps(x, y Slot) bool { return x.Off < y.Off+y.Size && y.Off < x.Off+x.Size }
 
 // passes returns what an instruction writes. goesOn is false if that is not known, or if it is a call.
 func (c *Code) passes(at int32) (w insn.Writes, goesOn bool) {

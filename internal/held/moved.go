@@ -1,6 +1,9 @@
 package held
 
-import "github.com/bpfprologue/bpfprologue/internal/insn"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // Where a function's instructions move what it was called with.
 
@@ -120,16 +123,14 @@ func (h *Registers) Alike(register, at uint64) (out insn.Registers) {
 		return 0
 	}
 	out = 1 << register
-	v, _ := s.Register(register)
-	of, same, is := s.Input(v)
-	if !is || same < 32 || of >= Followed {
+	of, is := movedFrom(s, register)
+	if !is {
 		return out
 	}
 	was := h.moves()[block][of]
 	for r := range uint64(Followed) {
-		n, _ := s.Register(r)
-		from, bits, is := s.Input(n)
-		if !is || bits < 32 || from >= Followed {
+		from, is := movedFrom(s, r)
+		if !is {
 			continue
 		}
 		if its := h.moves()[block][from]; from == of || was.bits >= 32 && its.bits >= 32 && its.of == was.of {
@@ -151,11 +152,17 @@ func (h *Registers) Was(register, at uint64) (of uint64, ok bool) {
 	if !ok || register >= Followed {
 		return 0, false
 	}
-	v, _ := s.Register(register)
-	from, same, is := s.Input(v)
-	if !is || same < 32 || from >= Followed {
+	from, ok := movedFrom(s, register)
+	if !ok {
 		return 0, false
 	}
 	was := h.moves()[block][from]
 	return uint64(was.of), was.bits >= 32
+}
+
+// movedFrom returns which register had, where a block begins, what one has now, or the lower half of it at least.
+func movedFrom(s *symbolic.State, register uint64) (of uint64, ok bool) {
+	v, _ := s.Register(register)
+	of, same, is := s.Input(v)
+	return of, is && same >= 32 && of < Followed
 }

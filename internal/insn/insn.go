@@ -125,6 +125,11 @@ type Slot struct {
 	Size int64  // bytes
 }
 
+// Overlaps reports whether two slots at one register have a byte in common.
+func (m Slot) Overlaps(n Slot) bool {
+	return m.Base == n.Base && m.Off < n.Off+n.Size && n.Off < m.Off+m.Size
+}
+
 // Effect is what an instruction does to a slot.
 type Effect uint8
 

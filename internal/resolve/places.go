@@ -49,12 +49,8 @@ func (p *places) read(e *loc.Expr, stack uint64) bool {
 // has reports whether others have something in common with these.
 func (p *places) has(o places) bool {
 	return p.registers&o.registers != 0 || slices.ContainsFunc(o.slots, func(m body.Slot) bool {
-		return slices.ContainsFunc(p.slots, func(n body.Slot) bool { return overlap(m, n) })
+		return slices.ContainsFunc(p.slots, m.Overlaps)
 	})
-}
-
-func overlap(m, n body.Slot) bool {
-	return m.Base == n.Base && m.Off < n.Off+n.Size && n.Off < m.Off+m.Size
 }
 
 // written reports whether an instruction writes one of them. Memory that is not at a fixed distance from the slots' register is other memory.
@@ -71,7 +67,7 @@ func (p *places) written(c *body.Code, at int32) (wrote, known bool) {
 		if w.Registers.Has(m.Base) {
 			return true, true
 		}
-		if o, _, ok := arch.Operand(code); ok && w.Memory && overlap(o, m) {
+		if o, _, ok := arch.Operand(code); ok && w.Memory && o.Overlaps(m) {
 			return true, true
 		}
 	}

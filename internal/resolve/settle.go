@@ -250,7 +250,7 @@ func (ev *Evaluator) lacking(c *entries.Chosen, l *loc.Location, t *types.Type, 
 			return "an instruction behind the probe stores the slot before any reads it", nil
 		}
 		if back, err := ev.keptBack(l, t); back || err != nil {
-			return "the code stores it behind the probe, from a register that was loaded there and has changed since", err
+			return "the code stores it behind the probe, from a register that had what is there and has changed since", err
 		}
 		if early, err := ev.referredStoredEarly(l, t); early || err != nil {
 			return "what it refers to may be stored by an instruction of the body's before the probe", err

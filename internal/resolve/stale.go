@@ -130,7 +130,7 @@ func (ev *Evaluator) storedBehind(o body.Slot, constant, known bool) (bool, erro
 	}
 	var stores []store
 	s.U.Img.Code.StoredBehind(s.At.Addr, o.Base, func(addr uint64, m body.Slot) {
-		if m.Off < o.Off+o.Size && o.Off < m.Off+m.Size {
+		if m.Overlaps(o) {
 			stores = append(stores, store{addr, m})
 		}
 	})

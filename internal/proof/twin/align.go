@@ -127,17 +127,21 @@ func (p *pairs) byValues(runs, hits []hit) {
 			}
 		}
 		v := text(&hits[j], which)
-		list := left[set][v]
-		for len(list) > 0 && p.of[list[0]] >= 0 {
-			list = list[1:]
-		}
-		if len(list) > 0 {
-			p.join(list[0], j)
-			p.reordered++
-			list = list[1:]
-		}
-		left[set][v] = list
+		left[set][v] = p.joinFirst(left[set][v], j)
 	}
+}
+
+// joinFirst pairs a hit with the first run of a list that has no hit yet, if there is one, and returns those behind it.
+func (p *pairs) joinFirst(runs []int, hit int) []int {
+	for len(runs) > 0 && p.of[runs[0]] >= 0 {
+		runs = runs[1:]
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	p.join(runs[0], hit)
+	p.reordered++
+	return runs[1:]
 }
 
 // inPlaces pairs what is left without any value with runs that were called where the site's body is. Where most runs have no hit, as of
@@ -155,15 +159,7 @@ func (p *pairs) inPlaces(runs, hits []hit, called func(run, hit *hit) bool) {
 				list = append(list, i)
 			}
 		}
-		for len(list) > 0 && p.of[list[0]] >= 0 {
-			list = list[1:]
-		}
-		if len(list) > 0 {
-			p.join(list[0], j)
-			p.reordered++
-			list = list[1:]
-		}
-		left[s] = list
+		left[s] = p.joinFirst(list, j)
 	}
 }
 

@@ -19,8 +19,9 @@
 //
 // For each function the runs of A and the hits of B are aligned as diff aligns lines, where a value that B does not have, or
 // that it says is doubtful, equals any. Compilers move bodies, so what is left is paired by equal values in any order, and
-// hits without any value with runs that were called where the site's body was. What is left of that in one gap, runs and hits both, is paired one by one if the run was called where the site's body was: there a value is
-// wrong. A run without a hit is missed; a hit without a run is extra, and marked if its site says that it fires again.
+// hits without any value with runs that were called where the site's body was. What is left of that in one gap, runs and hits both,
+// is paired one by one if the run was called where the site's body was: there a value is wrong. A run without a hit is missed; a hit
+// without a run is extra, and marked if its site says that it fires again.
 //
 // # Where runs end
 //
