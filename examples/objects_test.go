@@ -35,7 +35,7 @@ func made(t *testing.T, name string, tools ...string) string {
 		}
 	}
 	tool := filepath.Join(dir, "prolog-dump")
-	run(t, "", "go", "build", "-o", tool, "../cmd/prolog-dump")
+	testenv.Build(t, tool, nil, "../cmd/prolog-dump")
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	dir = filepath.Join(dir, name)
 	run(t, dir, "make", "CLANG=clang-14", "CC=gcc-12", "BPFTOOL="+testenv.Tool(t, "bpftool"))

@@ -43,7 +43,7 @@ const (
 // unpacks into its first file system.
 func (k *Kernel) writeInitramfs(ctx context.Context, path string, task *Task) error {
 	program := filepath.Join(filepath.Dir(path), "init")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, initPackage)
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", program, initPackage)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+k.GOARCH, "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", initPackage, err, out)

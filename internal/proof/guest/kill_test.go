@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestKilled kills the tool again and again while it makes and ends kprobes, for which it changes settings of the kernel: the next
@@ -18,15 +19,11 @@ func TestKilled(t *testing.T) {
 	k := kernelsOfPC(t)[0]
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "prolog-dump")
-	build := exec.Command("go", "build", "-trimpath", "-o", tool, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOARCH="+k.GOARCH)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testenv.Build(t, tool, k.static(), "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
 	// Linux 6.1 has no links for many kprobes, so each site of this function has its own.
 	const function = "fdget_pos"
 	packed := filepath.Join(dir, "kernel.pack")
-	if out, err := exec.Command("go", "run", "github.com/bpfprologue/bpfprologue/cmd/prolog-dump", "pack", "write", "--no-cache", "-o", packed, k.Vmlinux, function).CombinedOutput(); err != nil {
+	if out, err := exec.Command(tool, "pack", "write", "--no-cache", "-o", packed, k.Vmlinux, function).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rounds := int(setting(t, "GUEST_KILLS", either(100, 8)))

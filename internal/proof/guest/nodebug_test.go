@@ -47,7 +47,7 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	}
 	const path = "github.com/bpfprologue/bpfprologue/"
 	own := filepath.Join(dir, "own")
-	run(nil, "go", "build", "-o", own, path+"cmd/prolog-dump")
+	testenv.Build(t, own, nil, path+"cmd/prolog-dump")
 	// The example carries the kernel's pack, and the tool finds it in a directory.
 	img := testenv.Open(t, k.Vmlinux)
 	id := img.BuildID()
@@ -65,7 +65,7 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	if err := os.WriteFile(overlaid, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run([]string{"CGO_ENABLED=0", "GOARCH=" + k.GOARCH}, "go", "build", "-trimpath", "-overlay", overlaid, "-o", dir, path+"cmd/prolog-dump", path+"examples/fleet")
+	testenv.Build(t, dir, k.static(), "-overlay", overlaid, path+"cmd/prolog-dump", path+"examples/fleet")
 	const tool = "/prolog-dump"
 	trace := func(args ...string) []string {
 		return append(append([]string{tool}, args...), "--", "/init", guest.Calls)

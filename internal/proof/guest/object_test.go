@@ -69,10 +69,7 @@ func ids(t *testing.T, dir string) func(kernel, name string) string {
 	}
 	gcc, bpftool, tool := testenv.Tool(t, "gcc-12"), testenv.Tool(t, "bpftool"), filepath.Join(dir, "prolog-dump")
 	include := "-I/usr/include/" + strings.TrimSpace(run(gcc, "-print-multiarch"))
-	build := exec.Command("go", "build", "-o", tool, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testenv.Build(t, tool, nil, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
 	run(testenv.Tool(t, "clang-14"), "-O2", "-g", "-target", "bpf", include, "-c", "-o", "ids.bpf.o", "ids.bpf.c")
 	return func(kernel, name string) string {
 		run(tool, "object", "ids.bpf.o", "-k", kernel, "-o", "ids.o")

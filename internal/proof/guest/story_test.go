@@ -2,7 +2,6 @@ package guest_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/proof/film"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // storyFile is the recording that the site begins with.
@@ -43,11 +43,7 @@ func TestStory(t *testing.T) {
 	}
 	k := ks[at]
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", dir, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOARCH="+k.GOARCH)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testenv.Build(t, dir, k.static(), "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
 	const tool, image = "/prolog-dump", "/debug/vmlinux"
 	task := &guest.Task{
 		Limit: 12 * time.Minute,

@@ -2,7 +2,6 @@ package guest_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestTool runs the tool and an example in live kernels, as their users would: on a
@@ -28,11 +28,7 @@ func runTool(t *testing.T, k testKernel) {
 	t.Helper()
 	dir := t.TempDir()
 	const path = "github.com/bpfprologue/bpfprologue/"
-	build := exec.Command("go", "build", "-trimpath", "-o", dir, path+"cmd/prolog-dump", path+"examples/hits")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOARCH="+k.GOARCH)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testenv.Build(t, dir, k.static(), path+"cmd/prolog-dump", path+"examples/hits")
 	const image, toolPath = "/debug/vmlinux", "/prolog-dump"
 	trace := func(definition string, command ...string) []string {
 		return append([]string{toolPath, "--no-cache", "-k", image, "trace", definition, "--"}, command...)

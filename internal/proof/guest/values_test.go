@@ -89,6 +89,9 @@ func TestValues(t *testing.T) {
 // testKernel is a kernel with what tests know about it.
 type testKernel struct{ *guest.Kernel }
 
+// static is the environment in which Go builds programs for the guest, which has no libraries.
+func (k testKernel) static() []string { return []string{"CGO_ENABLED=0", "GOARCH=" + k.GOARCH} }
+
 // hasMulti reports whether the kernel has kprobe.multi: Debian's set CONFIG_FPROBE since
 // 6.3.
 func (k testKernel) hasMulti() bool { return !k.old() }

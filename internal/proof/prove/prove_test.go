@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -258,9 +257,7 @@ func TestUserPrograms(t *testing.T) {
 	}
 	bpfexec.RequireOrSkip(t)
 	tool := filepath.Join(t.TempDir(), "prolog-dump")
-	if out, err := exec.Command("go", "build", "-o", tool, "../../../cmd/prolog-dump").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	testenv.Build(t, tool, nil, "../../../cmd/prolog-dump")
 	libc := "/lib/x86_64-linux-gnu/libc.so.6"
 	for _, path := range []string{tool, libc} {
 		img, err := dwarfloc.Open(path, nil)

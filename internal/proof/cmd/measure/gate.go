@@ -178,8 +178,9 @@ func gateTools(dir, base string) ([]*gateTool, error) {
 	defer func() { _ = command("git", "worktree", "remove", "--force", then) }()
 	tools := []*gateTool{{path: filepath.Join(dir, "tool-then"), cache: filepath.Join(dir, "cache-then")}, {path: filepath.Join(dir, "tool-now"), cache: filepath.Join(dir, "cache-now")}}
 	for i, at := range []string{then, "."} {
-		build := exec.Command("go", "build", "-o", tools[i].path, "./cmd/prolog-dump")
-		build.Dir = at
+		// As scripts/release does.
+		build := exec.Command("go", "build", "-trimpath", "-o", tools[i].path, "./cmd/prolog-dump")
+		build.Dir, build.Env = at, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
@@ -200,8 +201,8 @@ func (t *gateTool) buildCounting(at string) error {
 		return err
 	}
 	path := filepath.Join(dir, counting)
-	build := exec.Command("go", "test", "-c", "-o", path, "./cmd/prolog-dump")
-	build.Dir = at
+	build := exec.Command("go", "test", "-c", "-trimpath", "-o", path, "./cmd/prolog-dump")
+	build.Dir, build.Env = at, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
