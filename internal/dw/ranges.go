@@ -63,18 +63,22 @@ func (u *Unit) listBase(base uint64) uint64 {
 	return 12
 }
 
+// fewRanges is how many ranges of a list are read before memory of their number, or more, is taken: nearly no list has more.
+const fewRanges = 8
+
 func (u *Unit) rangesV4(off uint64) ([]Range, error) {
 	b := bin.Reader{D: u.Data.Ranges, BigEndian: u.Data.BigEndian}
 	b.Seek(off)
 	base := u.lowpc
-	var out []Range
+	var few [fewRanges]Range
+	out := few[:0]
 	for len(out) < MaxEntries {
 		lo, hi := b.Uint(int(u.AddrSize)), b.Uint(int(u.AddrSize))
 		switch {
 		case b.Bad:
 			return nil, u.Data.Errorf(".debug_ranges", off, "the range list does not end")
 		case lo == 0 && hi == 0:
-			return out, nil
+			return append([]Range(nil), out...), nil
 		case lo == u.maxAddr():
 			base = hi
 		default:
@@ -95,7 +99,8 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 	b := bin.Reader{D: u.Data.Rnglists, BigEndian: u.Data.BigEndian}
 	b.Seek(off)
 	base := u.lowpc
-	var out []Range
+	var few [fewRanges]Range
+	out := few[:0]
 	var err error
 	indexed := func() uint64 {
 		a, e := u.Addrx(b.ULEB())
@@ -113,7 +118,7 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 			if b.Bad {
 				return nil, u.Data.Errorf(".debug_rnglists", off, "the range list does not end")
 			}
-			return out, err
+			return append([]Range(nil), out...), err
 		case RleBaseAddressx:
 			base = indexed()
 			continue

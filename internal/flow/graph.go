@@ -98,12 +98,13 @@ type follower struct {
 	parts []part
 	g     *Graph
 	todo  []uint64
-	jumps []uint64 // indirect jumps that are not followed yet
-	heads []uint64 // addresses that begin blocks
-	out   []edge   // of all jumps and branches, and further edges
-	led   []edge   // of indirect jumps through tables
-	open  uint64   // an indirect jump through a table that ends where the next entry is none, or 0
-	kinds []uint8  // memory of parts
+	jumps []uint64  // indirect jumps that are not followed yet
+	heads []uint64  // addresses that begin blocks
+	out   []edge    // of all jumps and branches, and further edges
+	led   []edge    // of indirect jumps through tables
+	open  uint64    // an indirect jump through a table that ends where the next entry is none, or 0
+	kinds []uint8   // memory of parts
+	in    insn.Insn // of run: what Further is asked about would be allocated for each run
 }
 
 // part is one part of the code, with the kind of instruction that begins at each byte.
@@ -195,8 +196,9 @@ func (w *follower) run(at uint64) {
 			w.heads = append(w.heads, at) // entered from two sides
 			return
 		}
-		in, ok := w.f.Arch.Next(p.Bytes[off:])
-		if !ok || in.Size <= 0 || in.Size > len(p.Bytes)-int(off) {
+		var ok bool
+		in := &w.in
+		if *in, ok = w.f.Arch.Next(p.Bytes[off:]); !ok || in.Size <= 0 || in.Size > len(p.Bytes)-int(off) {
 			w.lose(at, "the instruction does not decode (% x)", p.Bytes[off:min(off+8, uint64(len(p.Bytes)))])
 			p.kinds[off], p.sizes[off] = 1+uint8(Halt), 1
 			return
@@ -207,10 +209,10 @@ func (w *follower) run(at uint64) {
 				in.Branches, in.Lost = !in.Call, false
 			}
 		}
-		kind := w.kind(at, &in)
+		kind := w.kind(at, in)
 		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
 		if w.f.Further != nil {
-			for _, to := range w.f.Further(at, &in) {
+			for _, to := range w.f.Further(at, in) {
 				if w.reach(to) {
 					w.out = append(w.out, edge{at, to})
 					switch kind {

@@ -40,6 +40,17 @@ type numbered struct {
 	n    int32 // of the entry
 }
 
+// in returns the entries that may make edges in [lo, hi).
+func (x *edges) in(lo, hi uint64) []numbered {
+	from := lo - min(lo, x.before)
+	first := sort.Search(len(x.at), func(k int) bool { return x.at[k].addr >= from })
+	last := first
+	for last < len(x.at) && x.at[last].addr < hi {
+		last++
+	}
+	return x.at[first:last]
+}
+
 // Tables reads the tables of edges and traps. Those that the image does not have are empty. The
 // error is about a damaged image.
 func (m *Marks) Tables() (*Tables, error) {
@@ -88,27 +99,28 @@ func (m *Marks) Tables() (*Tables, error) {
 
 // Edges returns the edges that begin in [lo, hi), in order. The error is about a damaged image.
 func (t *Tables) Edges(lo, hi uint64) ([]Edge, error) {
-	var out []Edge
-	var code *code
-	var add func(from, to uint64)
 	for i := range t.tables {
-		x := &t.tables[i]
-		first := lo - min(lo, x.before)
-		k := sort.Search(len(x.at), func(k int) bool { return x.at[k].addr >= first })
-		for ; k < len(x.at) && x.at[k].addr < hi; k++ {
-			if code == nil { // in most code there is none
-				code = t.marks.reader()
-				add = func(from, to uint64) {
-					if from >= lo && from < hi {
-						out = append(out, Edge{from, to})
-					}
-				}
-			}
-			x.of(code, x.list.at(int(x.at[k].n)), add)
+		if len(t.tables[i].in(lo, hi)) > 0 { // in most code there is none
+			return t.edges(lo, hi)
 		}
 	}
-	if code == nil {
-		return nil, nil
+	return nil, nil
+}
+
+// edges is Edges where entries are.
+func (t *Tables) edges(lo, hi uint64) ([]Edge, error) {
+	var out []Edge
+	code := t.marks.reader()
+	add := func(from, to uint64) {
+		if from >= lo && from < hi {
+			out = append(out, Edge{from, to})
+		}
+	}
+	for i := range t.tables {
+		x := &t.tables[i]
+		for _, n := range x.in(lo, hi) {
+			x.of(code, x.list.at(int(n.n)), add)
+		}
 	}
 	radix.Sort(radix.Sort(out, func(e *Edge) uint64 { return e.To }), func(e *Edge) uint64 { return e.From })
 	return slices.Compact(out), code.err
