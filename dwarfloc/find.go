@@ -33,8 +33,7 @@ type worker struct {
 	site      Site
 	resolvers resolvers
 	ways      runs.Ways  // of SiteList.Each and EachWays
-	code      *runs.Code // of EachWays, of a function of the unit of
-	of        *unit
+	code      *runs.Code // of EachWays
 	_         [128]byte // so that no cache line is written by two processors
 }
 

@@ -63,16 +63,15 @@ func (u *unit) findWays(c *runs.Code, rec int32) (runs.Ways, error) {
 	return w, err
 }
 
-// waysOf sets w, whose memory it uses, to the ways of a record's body. last is the code that was followed last, in the unit, whose memory
-// is used again.
+// waysOf sets w, whose memory it uses, to the ways of a record's body. last is the code that was followed last, whose memory is used again.
 func (u *unit) waysOf(rec int32, last **runs.Code, w *runs.Ways) error {
 	if u.keptWays(rec, w) {
 		return nil
 	}
-	if top := u.Body.Outermost(rec); *last == nil || (*last).Top != top {
-		if *last == nil {
-			*last = new(runs.Code)
-		}
+	if *last == nil {
+		*last = new(runs.Code)
+	}
+	if top := u.Body.Outermost(rec); (*last).Code == nil || (*last).Unit != &u.Body || (*last).Top != top {
 		if err := (*last).Follow(&u.Body, top); err != nil {
 			return err
 		}
@@ -378,9 +377,6 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	return img.eachSiteIn(ctx, units, sel, false, func(own *worker, n int, s *Site) error {
 		if s.Kind != SiteInline {
 			return f(n, s, nil)
-		}
-		if own.of != s.u {
-			own.of, own.code = s.u, nil
 		}
 		if err := s.u.waysOf(s.spot.Rec, &own.code, &own.ways); err != nil {
 			return err

@@ -27,10 +27,14 @@ type Code struct {
 	mayPatch bool
 	// What other functions' codes can use again.
 	spare   *flow.Graph
-	numbers []int32 // of readBodies
-	edges   []edge  // of readRows
+	numbers []int32            // of readBodies
+	edges   []edge             // of readRows
+	first   map[Function]int32 // of readTwins
+	extents []dw.Range         // of the bodies
+	copied  []dw.Row           // Rows, if they are not the unit's
 
-	twinsIn    []*Twins        // for each body those of its function, if there are several
+	twinsIn    []*Twins // for each body those of its function, if there are several
+	twinsRead  bool
 	Statements []Statement     // by address and view
 	Ended      []Statement     // the same of bodies without code there, which end
 	AnyMerged  bool            // one of the bodies

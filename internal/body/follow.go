@@ -29,7 +29,7 @@ func (u *Unit) InstructionsIn(c *Code, rec int32) (*Code, error) { return u.code
 func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 	*c = Code{
 		Unit: u, texts: u.declarations(), Top: u.Outermost(rec),
-		Bodies: c.Bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.Graph, c.spare),
+		Bodies: c.Bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], first: c.first, extents: c.extents[:0], copied: c.copied[:0], twinsIn: c.twinsIn, spare: cmp.Or(c.Graph, c.spare),
 		Statements: c.Statements[:0], Ended: c.Ended[:0], Owner: c.Owner[:0],
 	}
 	if err := c.readBodies(bodies); err != nil {
@@ -114,9 +114,11 @@ func (c *Code) readBodies(inlined bool) error {
 			return err
 		}
 		b.View, b.Viewed, b.Marked = pcs.EntryView, pcs.Viewed, pcs.Entry.Form != 0
-		if b.Ranges, err = u.Extent(&pcs); err != nil {
+		from := len(c.extents)
+		if c.extents, err = u.AppendExtent(c.extents, &pcs); err != nil {
 			return err
 		}
+		b.Ranges = c.extents[from:len(c.extents):len(c.extents)]
 		if b.Start, b.Live, err = u.Start(&pcs); err != nil {
 			return err
 		}

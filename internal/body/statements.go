@@ -112,12 +112,16 @@ func (c *Code) addRows(rows []dw.Row, hi uint64) {
 		c.Rows = rows[:n:n]
 		return
 	}
-	c.Rows = slices.Grow(c.Rows, n)
+	// Some are the unit's own so far.
+	if len(c.copied) < len(c.Rows) {
+		c.copied = append(c.copied[:0], c.Rows...)
+	}
 	for i := range rows[:n] {
 		if !rows[i].End {
-			c.Rows = append(c.Rows, rows[i])
+			c.copied = append(c.copied, rows[i])
 		}
 	}
+	c.Rows = c.copied
 }
 
 // ownerOf returns the body that a row belongs to. holder is the innermost one that has the instruction, edges are those that begin

@@ -26,7 +26,7 @@ type Twins struct {
 
 // TwinsOf returns the bodies of a body's function, or nil if it is the only one.
 func (c *Code) TwinsOf(i int32) *Twins {
-	if c.twinsIn == nil {
+	if !c.twinsRead {
 		c.readTwins()
 	}
 	return c.twinsIn[i]
@@ -34,8 +34,14 @@ func (c *Code) TwinsOf(i int32) *Twins {
 
 // readTwins finds the bodies of the same functions.
 func (c *Code) readTwins() {
-	c.twinsIn = make([]*Twins, len(c.Bodies))
-	first := make(map[Function]int32, len(c.Bodies))
+	c.twinsRead = true
+	c.twinsIn = slices.Grow(c.twinsIn[:0], len(c.Bodies))[:len(c.Bodies)]
+	clear(c.twinsIn)
+	if c.first == nil {
+		c.first = make(map[Function]int32)
+	}
+	first := c.first
+	clear(first)
 	var all []*Twins
 	for k := range c.Bodies {
 		if c.Bodies[k].Text == (Text{}) {

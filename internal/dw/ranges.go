@@ -19,12 +19,17 @@ const MaxEntries = 1 << 16
 // (section 2.17.3), .debug_rnglists since DWARF 5 (section 2.17.3). Empty ranges
 // are kept: their address says where an inlined instance begins.
 func (u *Unit) RangeList(v Value) ([]Range, error) {
+	return u.Extent(&PCs{Ranges: v})
+}
+
+// appendRanges adds those of RangeList.
+func (u *Unit) appendRanges(out []Range, v Value) ([]Range, error) {
 	if u.Version < 5 {
 		off := v.U
 		if u.Skeleton != nil {
 			off += u.RngBase // which is not for the skeleton's own ranges
 		}
-		return u.rangesV4(off)
+		return u.rangesV4(out, off)
 	}
 	off := v.U
 	if v.Form == FormRnglistx {
@@ -33,7 +38,7 @@ func (u *Unit) RangeList(v Value) ([]Range, error) {
 			return nil, err
 		}
 	}
-	return u.rangesV5(off)
+	return u.rangesV5(out, off)
 }
 
 // listOffset looks up an index in a list section's offset table (DWARF 5 sections
@@ -63,22 +68,17 @@ func (u *Unit) listBase(base uint64) uint64 {
 	return 12
 }
 
-// fewRanges is how many ranges of a list are read before memory of their number, or more, is taken: nearly no list has more.
-const fewRanges = 8
-
-func (u *Unit) rangesV4(off uint64) ([]Range, error) {
+func (u *Unit) rangesV4(out []Range, off uint64) ([]Range, error) {
 	b := bin.Reader{D: u.Data.Ranges, BigEndian: u.Data.BigEndian}
 	b.Seek(off)
 	base := u.lowpc
-	var few [fewRanges]Range
-	out := few[:0]
-	for len(out) < MaxEntries {
+	for most := len(out) + MaxEntries; len(out) < most; {
 		lo, hi := b.Uint(int(u.AddrSize)), b.Uint(int(u.AddrSize))
 		switch {
 		case b.Bad:
 			return nil, u.Data.Errorf(".debug_ranges", off, "the range list does not end")
 		case lo == 0 && hi == 0:
-			return append([]Range(nil), out...), nil
+			return out, nil
 		case lo == u.maxAddr():
 			base = hi
 		default:
@@ -95,12 +95,10 @@ func (u *Unit) maxAddr() uint64 {
 	return 1<<64 - 1
 }
 
-func (u *Unit) rangesV5(off uint64) ([]Range, error) {
+func (u *Unit) rangesV5(out []Range, off uint64) ([]Range, error) {
 	b := bin.Reader{D: u.Data.Rnglists, BigEndian: u.Data.BigEndian}
 	b.Seek(off)
 	base := u.lowpc
-	var few [fewRanges]Range
-	out := few[:0]
 	var err error
 	indexed := func() uint64 {
 		a, e := u.Addrx(b.ULEB())
@@ -118,7 +116,7 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 			if b.Bad {
 				return nil, u.Data.Errorf(".debug_rnglists", off, "the range list does not end")
 			}
-			return append([]Range(nil), out...), err
+			return out, err
 		case RleBaseAddressx:
 			base = indexed()
 			continue
@@ -179,11 +177,21 @@ func (a *PCs) Take(name Attr, v Value) {
 
 // Extent returns the ranges of an entry's code, in the order of the data.
 func (u *Unit) Extent(a *PCs) ([]Range, error) {
+	var few [8]Range // nearly no entry has more
+	out, err := u.AppendExtent(few[:0], a)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Range(nil), out...), nil
+}
+
+// AppendExtent adds the ranges of Extent to others.
+func (u *Unit) AppendExtent(out []Range, a *PCs) ([]Range, error) {
 	if a.Ranges.Form != 0 {
-		return u.RangeList(a.Ranges)
+		return u.appendRanges(out, a.Ranges)
 	}
 	if a.Low.Form == 0 {
-		return nil, nil
+		return out, nil
 	}
 	lo, err := u.Address(a.Low)
 	if err != nil {
@@ -199,7 +207,7 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 			return nil, err
 		}
 	}
-	return []Range{span(lo, hi)}, nil
+	return append(out, span(lo, hi)), nil
 }
 
 // Start returns the link-time address at which an entry's code is entered:

@@ -54,6 +54,8 @@ type Solver struct {
 	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
 	over    map[[2]int32]bool    // such edges that end a run that is away
 	exits   []bool               // see Exits
+	states  []uint8              // memory of readTurns
+	found   Runs                 // memory of Solve
 }
 
 // has says what marks a block has: most have none of the body's.
@@ -66,16 +68,37 @@ const (
 )
 
 // Solver returns a solver.
-func (g *Graph) Solver() *Solver {
+func (g *Graph) Solver() *Solver { return g.SolverIn(new(Solver)) }
+
+// SolverIn makes a solver that of the graph, in the memory of what it was before, and returns it.
+func (g *Graph) SolverIn(s *Solver) *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), has: make([]has, n), headed: make([]int32, n), firsts: g.firsts(), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
+	*s = Solver{
+		g: g, in: zeros(s.in, n), out: zeros(s.out, n), late: zeros(s.late, n), has: zeros(s.has, n), headed: zeros(s.headed, n), firsts: g.firsts(zeros(s.firsts, n)),
+		queued: zeros(s.queued, n), spans: zeros(s.spans, n+1), back: zeros(s.back, n), turns: s.turns, over: s.over,
+		work: s.work[:0], drains: s.drains[:0], states: zeros(s.states, n), found: s.found,
+	}
+	if s.turns == nil {
+		s.turns, s.over = make(map[[2]int32][]int32), make(map[[2]int32]bool)
+	}
+	clear(s.over)
+	s.readTurns()
+	return s
 }
 
-// turns returns the edges between blocks that lead back to a block on the way to them.
-func (g *Graph) turns() map[[2]int32][]int32 {
-	out := make(map[[2]int32][]int32)
+// zeros returns n of them, in the memory of others.
+func zeros[T any](of []T, n int) []T {
+	of = slices.Grow(of[:0], n)[:n]
+	clear(of)
+	return of
+}
+
+// readTurns finds the edges between blocks that lead back to a block on the way to them.
+func (s *Solver) readTurns() {
+	g, out, states := s.g, s.turns, s.states
+	clear(out)
 	if g.entry < 0 {
-		return out
+		return
 	}
 	const (
 		fresh = iota
@@ -83,7 +106,6 @@ func (g *Graph) turns() map[[2]int32][]int32 {
 		done
 	)
 	type visit struct{ block, next int32 }
-	states := make([]uint8, len(g.Blocks))
 	path := []visit{{block: g.entry}}
 	states[g.entry] = open
 	for len(path) > 0 {
@@ -104,7 +126,6 @@ func (g *Graph) turns() map[[2]int32][]int32 {
 			out[[2]int32{v.block, to}] = nil
 		}
 	}
-	return out
 }
 
 // along returns the states in which execution goes from one block to another.
@@ -194,9 +215,8 @@ func (s *Solver) SetJoins(joins map[[2]int32]Join) {
 	}
 }
 
-// firsts returns the first instruction of each block that is no padding, or its last one.
-func (g *Graph) firsts() []int32 {
-	out := make([]int32, len(g.Blocks))
+// firsts sets out to the first instruction of each block that is no padding, or its last one.
+func (g *Graph) firsts(out []int32) []int32 {
 	for n := range out {
 		b := &g.Blocks[n]
 		at := b.First
@@ -293,12 +313,14 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		}
 	}
 	s.drained = false
+	r.In, r.Out = s.found.In[:0], s.found.Out[:0]
 	for n := range g.Blocks {
 		if s.in[n] != outside || s.has[n] == hasOthers || s.late[n] != 0 {
 			s.collect(int32(n), &r)
 		}
 	}
-	r.In, r.Out = merge(r.In), merge(r.Out)
+	s.found.In, s.found.Out = r.In, r.Out
+	r.In, r.Out = slices.Clone(merge(r.In)), slices.Clone(merge(r.Out))
 	return r
 }
 
@@ -423,12 +445,12 @@ func (s *Solver) collect(n int32, r *Runs) {
 	}
 	now := s.enter(n)
 	if s.in[n]&away != 0 && now&away == 0 {
-		r.Out = append(r.Out, s.gone(n)...)
+		r.Out = s.gone(r.Out, n)
 	}
 	// Where paths meet of which only some were in the body, the run ends before.
 	met := now&inside != 0 && now != inside && s.drain(n)
 	if met {
-		r.Out = append(r.Out, s.edgesOut(n)...)
+		r.Out = s.edgesOut(r.Out, n)
 		now &^= inside
 	}
 	heads := s.heads(n)
@@ -440,7 +462,7 @@ func (s *Solver) collect(n int32, r *Runs) {
 		r.Joined = r.Joined || begins != 0 && now&twin&^begins != 0
 		switch {
 		case now&begins != 0:
-			r.In = append(r.In, s.way(n, i, now, begins, m)...)
+			r.In = s.way(r.In, n, i, now, begins, m)
 		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin && (m.Kind != MarkAway || !s.comesBack(n, i)):
 			out := s.end(n, m)
 			out.Again = now != inside
@@ -474,9 +496,7 @@ func (s *Solver) drain(n int32) bool {
 	}
 	s.drained = true
 	g := s.g
-	if s.drains == nil {
-		s.drains = make([]bool, len(g.Blocks))
-	}
+	s.drains = zeros(s.drains, len(g.Blocks))
 	for i := range s.drains {
 		s.drains[i] = true
 	}
@@ -507,22 +527,22 @@ func (s *Solver) meets(n int32) bool {
 	return s.in[n]&inside != 0 && s.in[n] != inside && s.drain(n)
 }
 
-// edgesOut returns the ways out before a block where paths meet: at the last instructions of the
+// edgesOut adds the ways out before a block where paths meet: at the last instructions of the
 // blocks before it that are only reached in the body, if they lead to nowhere else.
-func (s *Solver) edgesOut(n int32) []Way {
+func (s *Solver) edgesOut(out []Way, n int32) []Way {
 	at := s.past(n, s.g.Blocks[n].First)
-	unsure := []Way{{Insn: at, Probe: at, Again: true}}
-	var edges []Way
+	unsure := Way{Insn: at, Probe: at, Again: true}
+	edges := out
 	for _, p := range s.g.preds[n] {
 		switch {
 		case s.along(p, n)&inside == 0, s.meets(p) && len(s.of(p)) == 0:
 			continue // it was not in the body, or the way out is before it
 		case s.along(p, n) != inside:
-			return unsure
+			return append(out, unsure)
 		}
 		for _, to := range s.g.Blocks[p].Succs {
 			if !s.meets(to) {
-				return unsure
+				return append(out, unsure)
 			}
 		}
 		last := s.last(p)
@@ -531,19 +551,19 @@ func (s *Solver) edgesOut(n int32) []Way {
 	return edges
 }
 
-// gone returns the ways out before a block from which execution that is away does not come back.
-func (s *Solver) gone(n int32) []Way {
+// gone adds the ways out before a block from which execution that is away does not come back.
+func (s *Solver) gone(out []Way, n int32) []Way {
 	at := s.past(n, s.g.Blocks[n].First)
 	if s.in[n] == away {
-		return []Way{{Insn: at, Probe: at}}
+		return append(out, Way{Insn: at, Probe: at})
 	}
-	var edges []Way
+	edges := out
 	for _, p := range s.g.preds[n] {
 		switch {
 		case s.along(p, n)&away == 0:
 			continue
 		case s.along(p, n) != away || len(s.g.Blocks[p].Succs) != 1:
-			return []Way{{Insn: at, Probe: at, Again: true}}
+			return append(out, Way{Insn: at, Probe: at, Again: true})
 		}
 		last := s.last(p)
 		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
@@ -554,20 +574,20 @@ func (s *Solver) gone(n int32) []Way {
 // LastView is the view of a way out that is after everything at its instruction's address.
 const LastView = 1<<32 - 1
 
-// way returns the ways in at a mark of a block, which has a number among the block's. States of blocks before it meet at the first one.
-func (s *Solver) way(n int32, mark int, now, begins state, m Mark) []Way {
+// way adds the ways in at a mark of a block, which has a number among the block's. States of blocks before it meet at the first one.
+func (s *Solver) way(out []Way, n int32, mark int, now, begins state, m Mark) []Way {
 	at := Way{Insn: m.Insn, View: m.View, Probe: m.Insn}
 	others := now&^begins != 0 || m.Kind == MarkPerhaps
 	if !others && (mark >= s.heads(n) || s.late[n] == 0) {
-		return []Way{at}
+		return append(out, at)
 	}
 	at.Again = true
 	// Where a branch of the body leads to the address of the way, it may be a loop of the body or
 	// of its caller.
 	if mark > 0 && others || m.Kind == MarkPerhaps || n == s.g.entry || now&(turning|unsure) != 0 {
-		return []Way{at}
+		return append(out, at)
 	}
-	var edges []Way
+	edges := out
 	var before []int32
 	for _, p := range s.g.preds[n] {
 		along, _ := s.reached(p, n)
@@ -578,16 +598,16 @@ func (s *Solver) way(n int32, mark int, now, begins state, m Mark) []Way {
 		kind := s.g.Insns[last].Kind
 		if mark == 0 && along&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain ||
 			!s.idle(s.g.Blocks[n].First, m.Insn) {
-			return []Way{at}
+			return append(out, at)
 		}
 		before = append(before, last)
 		if kind != Plain {
 			edges = append(edges, Way{Insn: m.Insn, View: m.View, Probe: last})
 		}
 	}
-	if len(edges) < len(before) {
+	if len(edges)-len(out) < len(before) {
 		at.Before = before
-		return []Way{at}
+		return append(out, at)
 	}
 	return edges
 }

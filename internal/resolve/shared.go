@@ -1,8 +1,6 @@
 package resolve
 
 import (
-	"cmp"
-
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -50,10 +48,11 @@ func (ev *Evaluator) codeOf(s *entries.Spot) (*body.Code, error) {
 	if k.code != nil && k.codeIs == of {
 		return k.code, nil
 	}
-	c, err := s.U.Body.Code(s.Rec)
-	if err == nil {
-		k.code, k.codeIs = c, of
+	if k.code == nil {
+		k.code = new(body.Code)
 	}
+	c, err := s.U.Body.CodeIn(k.code, s.Rec)
+	k.code, k.codeIs = c, of
 	return c, err
 }
 
@@ -66,7 +65,10 @@ func (ev *Evaluator) instructionsOf(s *entries.Spot) (*body.Code, error) {
 	case k.instructions != nil && k.instructionsAre == of:
 		return k.instructions, nil
 	}
-	c, err := s.U.Body.InstructionsIn(cmp.Or(k.instructions, new(body.Code)), s.Rec)
+	if k.instructions == nil {
+		k.instructions = new(body.Code)
+	}
+	c, err := s.U.Body.InstructionsIn(k.instructions, s.Rec)
 	k.instructions, k.instructionsAre = c, of
 	return c, err
 }

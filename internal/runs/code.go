@@ -36,15 +36,18 @@ func Follow(u *body.Unit, rec int32) (*Code, error) {
 
 // Follow is the function Follow in the memory of the code of another function, which is not used any more.
 func (c *Code) Follow(u *body.Unit, rec int32) error {
-	code := c.Code
+	code, solver := c.Code, c.solver
 	if code == nil {
 		code = new(body.Code)
+	}
+	if solver == nil {
+		solver = new(flow.Solver)
 	}
 	*c = Code{Rules: motion.Of(code), marks: c.marks[:0], blocks: c.blocks[:0]}
 	if _, err := u.CodeIn(code, rec); err != nil || c.Why != "" {
 		return err
 	}
-	c.solver = c.Graph.Solver()
+	c.solver = c.Graph.SolverIn(solver)
 	c.readRuns()
 	if c.Marked() {
 		c.joins = c.Joins()

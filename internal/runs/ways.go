@@ -100,9 +100,11 @@ func (c *Code) ways(rec int32) (Ways, error) {
 	if within, err := c.within(int32(i)); err != nil || within {
 		return Ways{Within: within}, err
 	}
-	entry := Ways{In: []Way{{Addr: b.Start, View: b.View, Probe: b.Start}}, Unknown: c.Why}
+	atEntry := func(why string) (Ways, error) {
+		return Ways{In: []Way{{Addr: b.Start, View: b.View, Probe: b.Start}}, Unknown: why}, nil
+	}
 	if c.Why != "" {
-		return entry, nil
+		return atEntry(c.Why)
 	}
 	var runs flow.Runs
 	var kin map[int32]kinship
@@ -120,10 +122,9 @@ func (c *Code) ways(rec int32) (Ways, error) {
 		}
 	}
 	if len(runs.In) == 0 && kin == nil && !runs.Joined {
-		entry.Unknown = "no instruction of the body is reached"
-		return entry, nil
+		return atEntry("no instruction of the body is reached")
 	}
-	out := Ways{NoReturn: runs.Ends}
+	out := Ways{NoReturn: runs.Ends, In: make([]Way, 0, len(runs.In)), Out: make([]Way, 0, len(runs.Out))}
 	merged := c.MergedAway(int32(i))
 	part := c.MergedPart(int32(i))
 	for _, w := range runs.In {
