@@ -34,7 +34,7 @@ type worker struct {
 	resolvers resolvers
 	ways      runs.Ways  // of SiteList.Each and EachWays
 	code      *runs.Code // of EachWays
-	_         [128]byte // so that no cache line is written by two processors
+	_         [128]byte  // so that no cache line is written by two processors
 }
 
 // Sites returns all sites of the functions that m selects, in a stable order: by
