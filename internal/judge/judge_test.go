@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside, madeBehind, passedNumber                            bool
+	madeInside, madeBehind, passedNumber, movedOut                  bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -54,6 +54,7 @@ func (k known) PassedNumber() (bool, error)         { return k.passedNumber, k.e
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
+func (k known) MovedOut() (bool, error)             { return k.movedOut, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
 func TestRows(t *testing.T) {
@@ -102,6 +103,7 @@ func TestRows(t *testing.T) {
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"made behind", true, with(gcc, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{madeBehind: true}},
+		{"moved out", true, views, known{movedOut: true, passedOn: true}},
 		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
 		{"views", false, views, known{ofNumber: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},

@@ -161,6 +161,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 12 moves the least of what is in %rcx and 8 out of a loop, keeps another variable in %rcx from then on, and still notes the argument there: notes do not count as a use.
+		Name: "moved out", Because: "the loop changes the register, and uses what the body has made in front of it: what is passed does not change", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Place != Held || c.Note != Here {
+				return false, nil
+			}
+			return e.MovedOut()
+		},
+	},
+	{
 		// GCC 12 goes on that "len" of "len = 0; if (n > len) len = n; ..." is 0, and notes "f(len)" so, of which the body's first statement makes what is in a register.
 		Name: "of a number", Because: "a statement makes of the number what has to be read, and in another body of the function it makes a number of one", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {

@@ -28,6 +28,9 @@ func (Silent) Narrower() (bool, error) { return false, nil }
 // Cut is false.
 func (Silent) Cut() (bool, error) { return false, nil }
 
+// MovedOut is false.
+func (Silent) MovedOut() (bool, error) { return false, nil }
+
 // OfNumber is false.
 func (Silent) OfNumber() (bool, error) { return false, nil }
 

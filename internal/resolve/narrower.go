@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -14,8 +15,8 @@ import (
 // an int x in %ebp, and %rbp for a parameter of 64 bits.
 
 // Narrower looks for a variable of a caller, or a member of one, that has fewer bits than the parameter and is in its register. One that has as many
-// refutes it, and so does the code, if the register has on all paths nothing above those bits, nor a sign to extend. Where no variable is there, it asks
-// whether the code has left a number of 32 bits in the register with zeros above it: nobody says whether that had a sign.
+// refutes it, but not if LLVM may have taken its extension for a copy; and so does the code, if the register has on all paths nothing above those bits, nor a sign to extend. Where no
+// variable is there, it asks whether the code has left a number of 32 bits in the register with zeros above it: nobody says whether that had a sign.
 func (e *evidence) Narrower() (bool, error) {
 	t, err := e.v.Type.Resolve()
 	if err != nil || e.v.Loc.Kind != loc.KindRegister || t.Size <= 1 || t.Kind != types.Int && t.Kind != types.Char && t.Kind != types.Enum {
@@ -28,15 +29,22 @@ func (e *evidence) Narrower() (bool, error) {
 	if err := e.readCallers(); err != nil {
 		return false, err
 	}
-	known := wanted // so many lower bits are no sign's
+	known := wanted                // so many lower bits are no sign's
+	var half, wide *placedVariable // those that were there first
 	for i := range e.ev.callers {
 		its := &e.ev.callers[i]
 		if bytes.IndexByte(its.Expr, byte(op.DW_OP_reg0)+byte(register)) < 0 {
 			continue
 		}
 		bits, signed, err := e.bitsIn(its, register)
-		if err != nil || bits >= wanted {
+		switch {
+		case err != nil:
 			return false, err
+		case bits >= wanted:
+			wide = e.former(wide, its, register)
+			continue
+		case bits == 32:
+			half = e.former(half, its, register)
 		}
 		if bits > 0 && signed {
 			bits--
@@ -45,11 +53,53 @@ func (e *evidence) Narrower() (bool, error) {
 			known = min(known, bits)
 		}
 	}
+	if wide != nil && (wanted != 64 || half == nil || e.former(half, wide, register) == wide || !e.takenForCopy(register)) {
+		return false, nil
+	}
 	has := registers{e.ev}.Bits(register)
 	if known == wanted {
 		return wanted == 64 && has == 32, nil
 	}
 	return has > known, nil
+}
+
+// takenForCopy reports whether the code extends the lower half of the register into another one. LLVM follows what a variable is from one register to another, through instructions that
+// copy, and takes "movl %edx, %r11d" for one, which makes a size_t of a member or an unsigned number: where it goes on with %edx, both are noted as %rdx, of which the upper half may be the
+// next member.
+func (e *evidence) takenForCopy(register uint64) bool {
+	c, err := e.ev.codeOf(e.s)
+	return err == nil && c.Held().ExtendedAway(register, e.s.At.Addr)
+}
+
+// former returns which of two variables was first in the register; a, which may be nil, or b. Of two that are there from one address on it is the one that is declared first.
+func (e *evidence) former(a, b *placedVariable, register uint64) *placedVariable {
+	if a == nil {
+		return b
+	}
+	since, other := e.since(a, register), e.since(b, register)
+	if since < other || since == other && a.x.Off < b.x.Off {
+		return a
+	}
+	return b
+}
+
+// since returns from where on a variable, or a part of it, has been in the register without a gap.
+func (e *evidence) since(its *placedVariable, register uint64) uint64 {
+	if its.x.Location.IsBlock() {
+		return its.Lo
+	}
+	var from, to uint64
+	l := its.x.U.Locations(its.x.Location, its.x.Views)
+	for v := (dw.LocEntry{}); l.Next(&v) && v.Lo <= its.Lo; {
+		if bytes.IndexByte(v.Expr, byte(op.DW_OP_reg0)+byte(register)) < 0 {
+			continue
+		}
+		if v.Lo != to || to == 0 {
+			from = v.Lo
+		}
+		to = v.Hi
+	}
+	return from
 }
 
 // bitsIn returns how many bits of a variable are in a register, and whether they may be a negative number's, as those of a member may.

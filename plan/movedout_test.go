@@ -1,0 +1,58 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestMovedOut: GCC moves the least of two numbers out of a loop, and notes in the loop that what is passed is in the register it was in before, where another variable has been since: in
+// brotli's encoder too. What is passed with it, and the loop leaves, is there.
+func TestMovedOut(t *testing.T) {
+	const source = `
+typedef unsigned long size;
+struct queue { unsigned item[8]; size count; };
+struct node { unsigned length; float cost; };
+volatile unsigned seen;
+static inline size least(size a, size b) { return a < b ? a : b; }
+static size entries(const struct queue *q) { return least(q->count, 8); }
+size update(const struct queue *q, struct node *nodes, size most, const float *cost, size limit)
+{
+	size result = 0;
+	most = most > 10 ? 5 : 1;
+	for (size k = 0; k < entries(q) && k < most; k++) {
+		unsigned start = q->item[k & 7];
+		float base = cost[start];
+		for (size l = 2; l <= limit; l++) {
+			float c = base + cost[l];
+			if (c < nodes[start + l].cost) {
+				nodes[start + l].cost = c;
+				nodes[start + l].length = l;
+				result = result > l ? result : l;
+			}
+		}
+		if (k >= 2) continue;
+		for (size l = limit; l > 2; l -= 3)
+			if (cost[l] < nodes[start + l].cost) {
+				nodes[start + l].length = 1;
+				result = result > l ? result : l;
+			}
+	}
+	return result;
+}
+`
+	img := built(t, "gcc-12", "-O2 -shared -fPIC", map[string]string{"a.c": source})
+	for definition, doubtful := range map[string]bool{"least a": true, "least b": false, "entries q": false} {
+		p := plantest.New(t, img, definition, plan.Options{})
+		if len(p.Sites) != 2 {
+			t.Fatalf("%s: probes: %v", definition, p.Sites)
+		}
+		for i := range p.Sites {
+			v := p.Sites[i].Args[0].Variable
+			if want := contradictory(doubtful && i > 0); !v.Located() || v.Loc.Doubt != want {
+				t.Errorf("%s at %v: %v is doubtful for %q, and not %q", definition, &p.Sites[i], v, v.Loc.Doubt, want)
+			}
+		}
+	}
+}
