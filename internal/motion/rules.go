@@ -28,6 +28,8 @@
 //	                                                                    statements of another run, alike                 behind its marks
 //	restElsewhere        merged a body's rest with another's, where     nothing acts behind its test, and what others    edge behind
 //	(of Joins)           the test falls through                         have there it lacks; a run whose rest is known   the marks
+//	restIn               merged a body's rest with another's, from      the last statements are equal, and the body      edge behind
+//	(of Joins)           the midst of a statement on                    lacks what the other does next; a run without    the marks
 //	goesOnPast           threaded a path past a body's first test to    a test of the body leads to what it does next,   edge unsure
 //	(of Joins)           its second one, and left the first's marker    behind the marker of that test; its next turn
 //	InMerged             merged that with the beginning of one more     a jump is all that is there of the body; a run     again
