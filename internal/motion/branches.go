@@ -1,6 +1,7 @@
 package motion
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sort"
@@ -86,18 +87,20 @@ func (c *Rules) JoinedTests(i int32, w *flow.Way) bool {
 func (c *Rules) WithThreaded(i int32, runs *flow.Runs, marks []flow.Mark) []flow.Mark {
 	out := marks
 	seen := make(map[int32]bool)
+	add := func(at int32, kind flow.MarkKind) {
+		if !seen[at] {
+			seen[at] = true
+			out = append(slices.Clip(out), flow.Mark{Insn: at, Kind: kind})
+		}
+	}
 	for k := range runs.In {
 		w := &runs.In[k]
 		if c.beginsWith(i, w) || !c.StatementIn(i, c.Graph.Insns[w.Insn].Addr) {
 			continue
 		}
-		c.comesFrom(i, w.Insn, func(at int32) {
-			if !seen[at] {
-				seen[at] = true
-				out = append(slices.Clip(out), flow.Mark{Insn: at, Kind: flow.MarkEnter})
-			}
-		})
+		c.comesFrom(i, w.Insn, func(at int32) { add(at, flow.MarkEnter) })
 	}
+	c.pastMarkers(i, runs, out[len(marks):], func(at int32) { add(at, flow.MarkPerhaps) })
 	if len(out) > len(marks) {
 		slices.SortStableFunc(out, CompareMarks)
 	}
@@ -154,6 +157,118 @@ func (c *Rules) comesFrom(i, to int32, f func(at int32)) {
 		}
 		return true
 	})
+}
+
+// pastMarkers calls f with the instructions at which execution may come to a body past all of its markers, and goes on to a last statement of it that has no code, without a way in between.
+// GCC leaves out a block that has markers and a jump alone, and lets what led to it lead to where that does: to an instruction of the body that begins a block, where no statement
+// stands. It merges equal ends of paths too, and then the code is of others: nothing that acts is believed, nor what another instance of its function leads to, and what is, not for sure.
+func (c *Rules) pastMarkers(i int32, runs *flow.Runs, threaded []flow.Mark, f func(at int32)) {
+	g, b := c.Graph, &c.Bodies[i]
+	if b.Parent < 0 || len(c.Ended) == 0 || len(runs.In) == 0 {
+		return
+	}
+	var seen map[int32]bool
+	way := func(from, end int32) bool {
+		return slices.ContainsFunc(runs.In, func(w flow.Way) bool { return w.Insn >= from && w.Insn < end }) ||
+			slices.ContainsFunc(threaded, func(m flow.Mark) bool { return m.Insn >= from && m.Insn < end })
+	}
+	acts := func(from, end int32) bool {
+		for at := from; at < end; at++ {
+			if g.Insns[at].Kind == flow.Plain && c.Acts(at) {
+				return true
+			}
+		}
+		return false
+	}
+	var visit func(to int32, does bool)
+	visit = func(to int32, does bool) {
+		block := g.Block(to - 1)
+		first := g.Blocks[block].First
+		for at := to - 1; at >= first; at-- {
+			if !b.Has(c.Owner[at]) {
+				return
+			}
+			if begins, _ := c.statementsOn(i, at); begins {
+				return
+			}
+			does = does || g.Insns[at].Kind == flow.Plain
+		}
+		if way(first, to) || acts(first, to) {
+			return
+		}
+		entered := false
+		c.behind(first, func(last int32) {
+			switch p := g.Block(last); {
+			case !b.Has(c.Owner[last]):
+				entered = entered || !c.sameFunction(i, c.Owner[first], c.Owner[last])
+			case !seen[p]:
+				if seen == nil {
+					seen = make(map[int32]bool)
+				}
+				seen[p] = true
+				visit(last+1, does)
+			}
+		})
+		if entered && does && !g.Later(first, runs.In, true) {
+			f(first)
+		}
+	}
+	last := int32(-1) // the instruction of the statement before
+	for _, k := range c.endedIn(i) {
+		r := &c.Ended[k]
+		if r.Insn == last || c.Declared(r) {
+			continue
+		}
+		if last = r.Insn; way(r.Insn, g.Blocks[r.Block].Last) {
+			continue
+		}
+		c.behind(r.Insn, func(at int32) {
+			if b.Has(c.Owner[at]) {
+				visit(at+1, false)
+			}
+		})
+	}
+}
+
+// behind calls f with the instructions that are run right before one.
+func (c *Rules) behind(to int32, f func(at int32)) {
+	n := c.Graph.Block(to)
+	if to > c.Graph.Blocks[n].First {
+		f(to - 1)
+		return
+	}
+	c.Graph.OnlyBehind(n, func(last int32) bool {
+		f(last)
+		return true
+	})
+}
+
+// endedIn returns the numbers of the last statements without code of a body and those in it, by body and address.
+func (c *Rules) endedIn(i int32) []int32 {
+	if c.ended == nil {
+		c.ended = make([]int32, len(c.Ended))
+		for k := range c.ended {
+			c.ended[k] = int32(k)
+		}
+		slices.SortStableFunc(c.ended, func(a, b int32) int { return cmp.Compare(c.Ended[a].Own, c.Ended[b].Own) })
+	}
+	from := func(own int32) int {
+		return sort.Search(len(c.ended), func(k int) bool { return c.Ended[c.ended[k]].Own >= own })
+	}
+	b := &c.Bodies[i]
+	return c.ended[from(b.First):from(b.End)]
+}
+
+// sameFunction reports whether an instruction of another body's is in an instance of a function of which a body, or one in it that has another instruction, is one too.
+func (c *Rules) sameFunction(i, own, other int32) bool {
+	for ; own >= i; own = c.Bodies[own].Parent {
+		for x := other; x >= 0; x = c.Bodies[x].Parent {
+			if c.FunctionOf(x) == c.FunctionOf(own) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // statementsOn reports whether statements begin at an instruction, and whether one of them is a body's.

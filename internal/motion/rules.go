@@ -10,7 +10,7 @@
 // sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
 //
 // Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
-// fire without a run (Again). Two add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
+// fire without a run (Again). Three add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
 // and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
 //
 //	rule                 what the compiler has done                     what shows it, and what would refute it          effect
@@ -21,10 +21,15 @@
 //	                     without markers)                               and goes on in it; a run of that block alone
 //	WithThreaded         threaded a jump past the body's first test     an instruction of the body, before a branch      mark added
 //	                                                                    that leaves it; one that was only moved there
+//	pastMarkers          left out a block of markers and a jump alone   an instruction of the body that begins a block,  perhaps
+//	(of WithThreaded)                                                   no statement, nothing that acts to the body's
+//	                                                                    end; equal ends of others, merged
 //	Joins                merged equal ends of blocks (-fcrossjumping)   the target's statements repeat the block's;      edge unsure, or
 //	                                                                    statements of another run, alike                 behind its marks
 //	restElsewhere        merged a body's rest with another's, where     nothing acts behind its test, and what others    edge behind
 //	(of Joins)           the test falls through                         have there it lacks; a run whose rest is known   the marks
+//	restIn               merged a body's rest with another's, from      the last statements are equal, and the body      edge behind
+//	(of Joins)           the midst of a statement on                    lacks what the other does next; a run without    the marks
 //	goesOnPast           threaded a path past a body's first test to    a test of the body leads to what it does next,   edge unsure
 //	(of Joins)           its second one, and left the first's marker    behind the marker of that test; its next turn
 //	InMerged             merged that with the beginning of one more     a jump is all that is there of the body; a run     again
@@ -140,7 +145,8 @@ type Rules struct {
 
 	firstRows    []int32 // see declaredRows, which are known if
 	declaredRead bool
-	bares        []bool // see unmarked; nil before
+	bares        []bool  // see unmarked; nil before
+	ended        []int32 // see endedIn; nil before
 
 	lent     map[int32]int32 // where the pieces end that these instructions are in; see IsLent, which are known if
 	lentRead bool

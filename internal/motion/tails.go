@@ -42,7 +42,7 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 					continue
 				}
 				join = flow.JoinLast
-			case c.repeatsLast(own, at), c.repeatsWhole(own, at):
+			case c.repeatsLast(own, at), c.repeatsWhole(own, at), kind == flow.Jump && len(own) == 0 && c.restIn(int32(n), at):
 				join = flow.JoinLast
 			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
 				join = flow.JoinUnsure
@@ -84,6 +84,22 @@ func (c *Rules) repeatsWhole(at, others []body.Statement) bool {
 		}
 	}
 	return false
+}
+
+// restIn reports whether a block ends in the midst of a body whose rest is where it jumps to, in another body of the function: the block's last statement, which has code, is the last one of
+// those there, and the body has no statement at the place of what the other one does next. A run that ends with that statement would have no rest there either, but be all of the function.
+func (c *Rules) restIn(from int32, at []body.Statement) bool {
+	y := &at[len(at)-1]
+	r := c.lastBefore(from, c.Graph.Blocks[from].Last)
+	if r == nil || r.Own == y.Own || r.Place != y.Place || c.Bodies[r.Own].Parent < 0 || c.Bodies[y.Own].Parent < 0 || c.FunctionOf(r.Own) != c.FunctionOf(y.Own) {
+		return false
+	}
+	k := sort.Search(len(c.Statements), func(i int) bool { return c.Statements[i].Addr > y.Addr })
+	if k == len(c.Statements) || c.Statements[k].Block != y.Block || c.Statements[k].Own != y.Own {
+		return false
+	}
+	next := &c.Statements[k]
+	return next.Place != y.Place && !slices.ContainsFunc(c.Statements, func(s body.Statement) bool { return s.Own == r.Own && s.Place == next.Place })
 }
 
 // goesOnPast reports whether a test of a body leads to an instruction of the body, where the statements of another path end with the one that the test is of: on that path all that the block has of
