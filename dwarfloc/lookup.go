@@ -45,6 +45,10 @@ type visible struct {
 	here     entries.Scope
 	declared entries.Scope // by the function; empty until it is needed, and if the site's own entry is all there is
 	isRead   bool          // declared
+
+	around     entries.Scope // of the function in which the site's is nested, which is
+	aroundRec  int32         // or -1, if
+	aroundRead bool
 }
 
 func (at *visible) read() error {
@@ -119,6 +123,11 @@ func (at *visible) lookup(name string) (*Variable, error) {
 			return s.variable(&best.Var, ev)
 		}
 	}
+	if best == nil && !elsewhere {
+		if v, err := at.ofEnclosing(name); v != nil || err != nil {
+			return v, err
+		}
+	}
 	x, err := s.u.global(name)
 	if err != nil {
 		return nil, err
@@ -164,6 +173,13 @@ func (s *Site) names() ([]string, error) {
 	var sc entries.Scope
 	if err := sc.Read(s.at(), e, entries.AllBlocks, true); err != nil {
 		return nil, err
+	}
+	if around, err := s.nestedIn(); err != nil {
+		return nil, err
+	} else if around >= 0 {
+		if err := s.readAround(&sc, around); err != nil {
+			return nil, err
+		}
 	}
 	return sc.Names()
 }

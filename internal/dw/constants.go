@@ -124,6 +124,7 @@ const (
 	AttrExternal       Attr = 0x3f
 	AttrFrameBase      Attr = 0x40
 	AttrSpecification  Attr = 0x47
+	AttrStaticLink     Attr = 0x48
 	AttrType           Attr = 0x49
 	AttrVarParameter   Attr = 0x4b // DW_AT_variable_parameter; Go marks results with it
 	AttrEntrypc        Attr = 0x52
