@@ -56,3 +56,35 @@ size update(const struct queue *q, struct node *nodes, size most, const float *c
 		}
 	}
 }
+
+// TestMovedOutPart: of a body that compares what changes in the loop with what does not, only what makes the latter is in front of it, and the comparison is the caller's branch.
+func TestMovedOutPart(t *testing.T) {
+	const source = `
+typedef unsigned long size;
+size table[256];
+static inline int other(size i, const size *p) { size limit = *p * 3; return i != limit; }
+size until(size n, size most, size z)
+{
+	size r = z, q = z * most + 3, i = 0;
+	if (z > 900) { n ^= 1; q++; }
+	while (other(i, &n)) {
+		i++;
+		if (table[(r + i) & 255] == q || i > most) break;
+		r += i * z;
+	}
+	return r;
+}
+`
+	for _, cc := range []string{"gcc-11", "gcc-12"} {
+		img := built(t, cc, "-O2 -shared -fPIC", map[string]string{"a.c": source})
+		p := plantest.New(t, img, "other i", plan.Options{})
+		if len(p.Sites) != 2 {
+			t.Fatalf("%s: probes: %v", cc, p.Sites)
+		}
+		for i := range p.Sites {
+			if v := p.Sites[i].Args[0].Variable; !v.Located() || v.Loc.Doubt != contradictory(false) {
+				t.Errorf("%s at %v: %v is doubtful for %q", cc, &p.Sites[i], v, v.Loc.Doubt)
+			}
+		}
+	}
+}

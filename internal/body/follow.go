@@ -48,9 +48,12 @@ func (u *Unit) codeIn(c *Code, rec int32, bodies bool) (*Code, error) {
 		return c, nil
 	}
 	f, err := c.function(arch)
-	if err != nil || f == nil {
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
 		c.Why = "the file does not have the function's code"
-		return c, err
+		return c, nil
 	}
 	known, err := u.Image.patched()
 	if err != nil {

@@ -46,6 +46,19 @@ func (c *Code) MovedOut(ranges []dw.Range, register, at uint64) bool {
 	return false
 }
 
+// ReadsIn reports whether an instruction in some ranges, and in another one, may read a register.
+func (c *Code) ReadsIn(ranges []dw.Range, in dw.Range, register uint64) bool {
+	first, _ := c.Graph.At(in.Lo)
+	for n := first; n < len(c.Graph.Insns) && c.Graph.Insns[n].Addr < in.Hi; n++ {
+		if dw.Covers(ranges, c.Graph.Insns[n].Addr) {
+			if reads, _, known := c.Arch.Accesses(c.Graph.Bytes(int32(n))); !known || reads.Has(register) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // turnsWithout returns the blocks of the loop around one that has no instruction in some ranges, or nil if none leads back to it.
 func (c *Code) turnsWithout(ranges []dw.Range, site int32) []bool {
 	blocks := c.Graph.Blocks

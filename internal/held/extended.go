@@ -1,6 +1,10 @@
 package held
 
-import "github.com/bpfprologue/bpfprologue/internal/symbolic"
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // ExtendedAway reports whether an instruction puts the lower half of what a register holds at a link-time address, with zeros above it, in another register: on some path to there, or
 // from there on.
@@ -12,36 +16,63 @@ func (h *Registers) ExtendedAway(register, at uint64) bool {
 	if !ok {
 		return false
 	}
-	site, block, blocks := int32(n), h.graph.Block(int32(n)), h.graph.Blocks
+	if h.away[register] == nil {
+		h.away[register] = h.extensions(register)
+	}
+	away, site, block := h.away[register], int32(n), h.graph.Block(int32(n))
 	x := extension{h, h.arch.State(), register}
-	before := make([]bool, len(blocks))
-	work := make([]int32, 0, len(blocks))
-	for b := range blocks {
-		work = append(work, int32(b))
-	}
-	for len(work) > 0 {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if x.behind(blocks[b].First, blocks[b].Last, before[b]) {
-			work = spread(before, work, blocks[b].Succs)
-		}
-	}
-	if x.behind(blocks[block].First, site, before[block]) {
+	if x.behind(h.graph.Blocks[block].First, site, away.behind[block]) {
 		return true
 	}
-	away, kept := x.ahead(site, blocks[block].Last)
-	reached := make([]bool, len(blocks))
-	for work = append(work, block); len(work) > 0 && !away; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if b != block || reached[b] {
-			away, kept = x.ahead(blocks[b].First, blocks[b].Last)
+	is, kept := x.ahead(site, h.graph.Blocks[block].Last)
+	return is || kept && slices.ContainsFunc(h.graph.Blocks[block].Succs, func(to int32) bool { return away.ahead[to] })
+}
+
+// extensions says for each block whether a register's lower half is extended where the block begins: on some path to there, or from there on.
+type extensions struct{ behind, ahead []bool }
+
+// extensions follows each block once.
+func (h *Registers) extensions(register uint64) *extensions {
+	blocks := h.graph.Blocks
+	x := extension{h, h.arch.State(), register}
+	out := &extensions{make([]bool, len(blocks)), make([]bool, len(blocks))}
+	through := make([]bool, len(blocks))   // what is extended in front of the block is behind it
+	before := make([][]int32, len(blocks)) // those that lead to each block and leave the register
+	var forth, back []int32                // blocks that are not done
+	for b := range blocks {
+		block := &blocks[b]
+		behind, ahead, kept := false, false, true
+		through[b] = true
+		x.each(block.First, block.Last, func(changed, extended bool) bool {
+			behind = behind && !changed || extended
+			through[b] = through[b] && !changed || extended
+			ahead = ahead || kept && extended
+			kept = kept && !changed
+			return true
+		})
+		if behind {
+			forth = spread(out.behind, forth, block.Succs)
 		}
-		if kept {
-			work = spread(reached, work, blocks[b].Succs)
+		if ahead {
+			back = spread(out.ahead, back, []int32{int32(b)})
+		}
+		for _, to := range block.Succs {
+			if kept {
+				before[to] = append(before[to], int32(b))
+			}
 		}
 	}
-	return away
+	for len(forth) > 0 {
+		b := forth[len(forth)-1]
+		if forth = forth[:len(forth)-1]; through[b] {
+			forth = spread(out.behind, forth, blocks[b].Succs)
+		}
+	}
+	for len(back) > 0 {
+		b := back[len(back)-1]
+		back = spread(out.ahead, back[:len(back)-1], before[b])
+	}
+	return out
 }
 
 // spread marks blocks, and adds those that were not marked to what is left to do.

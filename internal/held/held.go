@@ -18,6 +18,7 @@ type Registers struct {
 	made   []origins
 	bits   [2][][Followed]uint8 // see bitsOf, where what is given has 32 bits, or 64
 	copies [][Followed]copied
+	away   [Followed]*extensions // see ExtendedAway
 }
 
 // Of returns the registers of a function that a graph is of.

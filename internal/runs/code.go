@@ -44,8 +44,12 @@ func (c *Code) Follow(u *body.Unit, rec int32) error {
 		solver = new(flow.Solver)
 	}
 	*c = Code{Rules: motion.Of(code), marks: c.marks[:0], blocks: c.blocks[:0]}
-	if _, err := u.CodeIn(code, rec); err != nil || c.Why != "" {
+	if _, err := u.CodeIn(code, rec); err != nil {
+		*c = Code{} // what it has is not all: it is no function's
 		return err
+	}
+	if c.Why != "" {
+		return nil
 	}
 	c.solver = c.Graph.SolverIn(solver)
 	c.readRuns()
