@@ -19,7 +19,7 @@ func (e *evidence) MovedOut() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	code, err := e.ev.codeOf(s)
+	code, err := e.ev.instructionsOf(s)
 	return err == nil && code.MovedOut(ranges, e.v.Loc.Expr.K, s.Addr) && e.mayRead(code, ranges), err
 }
 
