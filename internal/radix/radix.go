@@ -90,8 +90,8 @@ type room struct {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// small is how many items a room may have that is used again: the rows of nearly all units, and not the symbols of a kernel.
-const small = 1 << 15
+// small is how many items a room may have that is used again: thousands are seldom sorted.
+const small = 4096
 
 func roomOf(n int) *room {
 	if uint64(n) >= placed {
