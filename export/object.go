@@ -204,7 +204,9 @@ func (x *exporter) siteTable() ([]byte, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(kind(&p.Sites[a]), kind(&p.Sites[b])) })
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(kind(&p.Sites[a]), kind(&p.Sites[b])), cmp.Compare(a, b))
+	})
 	for _, i := range order {
 		s := &p.Sites[i]
 		if s.Instance < 0 {

@@ -208,7 +208,7 @@ func (o *Object) Bytes() ([]byte, error) {
 		}
 		return 1
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(global(a), global(b)) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(global(a), global(b)), cmp.Compare(a, b)) })
 	newNumber := make(map[int]uint64)
 	locals := uint32(0)
 	var symtab []byte

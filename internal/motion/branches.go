@@ -1,7 +1,6 @@
 package motion
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 	"sort"
@@ -10,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Converted reports whether a run of a body need not be one at a way in: GCC has made one of both sides of a test (if-conversion), drops the markers that were in the branch,
@@ -102,7 +102,7 @@ func (c *Rules) WithThreaded(i int32, runs *flow.Runs, marks []flow.Mark) []flow
 	}
 	c.pastMarkers(i, runs, out[len(marks):], func(at int32) { add(at, flow.MarkPerhaps) })
 	if len(out) > len(marks) {
-		slices.SortStableFunc(out, CompareMarks)
+		SortMarks(out)
 	}
 	return out
 }
@@ -250,7 +250,7 @@ func (c *Rules) endedIn(i int32) []int32 {
 		for k := range c.ended {
 			c.ended[k] = int32(k)
 		}
-		slices.SortStableFunc(c.ended, func(a, b int32) int { return cmp.Compare(c.Ended[a].Own, c.Ended[b].Own) })
+		radix.Sort(c.ended, func(k *int32) uint64 { return uint64(c.Ended[*k].Own) })
 	}
 	from := func(own int32) int {
 		return sort.Search(len(c.ended), func(k int) bool { return c.Ended[c.ended[k]].Own >= own })

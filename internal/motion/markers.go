@@ -1,11 +1,11 @@
 package motion
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // Lost reports whether link-time optimization has left a body without any marker: then only the positions of its instructions say where its runs begin.
@@ -120,10 +120,12 @@ func (c *Rules) WithCopied(i int32, marks []flow.Mark) []flow.Mark {
 		}
 	}
 	if len(out) > len(marks) {
-		slices.SortStableFunc(out, CompareMarks)
+		SortMarks(out)
 	}
 	return out
 }
 
-// CompareMarks orders marks by their instructions.
-func CompareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
+// SortMarks sorts marks by their instructions, where they are.
+func SortMarks(marks []flow.Mark) {
+	radix.Sort(marks, func(m *flow.Mark) uint64 { return uint64(m.Insn) })
+}

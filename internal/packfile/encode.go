@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // fun is a function while a pack is made.
@@ -455,7 +457,7 @@ func (e *encoder) rankAll() error {
 	for i := range e.ranks {
 		e.ranks[i] = rankOf[e.ranks[i]]
 	}
-	slices.SortStableFunc(inOrder, func(a, b int) int { return cmp.Compare(uses[b], uses[a]) })
+	radix.By(inOrder, func(a, b *int) int { return cmp.Compare(uses[*b], uses[*a]) })
 	e.lists = make([][]int, len(same))
 	tupleRank := make([]int32, len(same))
 	for _, t := range inOrder {

@@ -118,9 +118,7 @@ func (c *Code) statements(i int32, twins *body.Twins) []flow.Mark {
 		enter()
 	}
 	out = c.twinEntries(twins, i, out)
-	if !slices.IsSortedFunc(out, motion.CompareMarks) {
-		slices.SortStableFunc(out, motion.CompareMarks)
-	}
+	motion.SortMarks(out)
 	c.marks = out
 	return c.WithoutHoisted(i, twins, out)
 }
