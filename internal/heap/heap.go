@@ -16,7 +16,7 @@ import (
 // with 50 and 200 with 100, for a tenth less work.
 const (
 	Usual    = 50
-	Coverage = 28  // and not below CoverageFrom
+	Coverage = 25  // and not below CoverageFrom
 	Large    = 100 // once many sites are printed
 
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they
