@@ -45,10 +45,7 @@ type visible struct {
 	here     entries.Scope
 	declared entries.Scope // by the function; empty until it is needed, and if the site's own entry is all there is
 	isRead   bool          // declared
-
-	around     entries.Scope // of the function in which the site's is nested, which is
-	aroundRec  int32         // or -1, if
-	aroundRead bool
+	around   *enclosing    // nil before it is needed
 }
 
 func (at *visible) read() error {
@@ -174,13 +171,11 @@ func (s *Site) names() ([]string, error) {
 	if err := sc.Read(s.at(), e, entries.AllBlocks, true); err != nil {
 		return nil, err
 	}
-	if around, err := s.nestedIn(); err != nil {
+	around, err := s.nestedIn()
+	if err != nil {
 		return nil, err
-	} else if around >= 0 {
-		if err := s.readAround(&sc, around); err != nil {
-			return nil, err
-		}
 	}
+	sc.Vars = append(sc.Vars, around.scope.Vars...)
 	return sc.Names()
 }
 

@@ -11,30 +11,28 @@ import (
 // link, which leads to the frame of that one. Where it is inlined, GCC notes what the variables were before they were moved into that frame: 4 for the parm of "parm++; return
 // bar();" that was 4 (gcc.dg/guality/pr37726.c with -O1). Those are not looked up.
 
+// enclosing is the function in which another one is nested.
+type enclosing struct {
+	rec   int32
+	link  dw.Value      // to its frame, from that of the nested one; the form is 0 if there is no such function
+	scope entries.Scope // without the variables of its blocks
+}
+
 // ofEnclosing looks a name up in the function in which the site's is nested, or returns nil.
 func (at *visible) ofEnclosing(name string) (*Variable, error) {
 	s := at.site
-	if !at.aroundRead {
+	if at.around == nil {
 		var err error
-		if at.aroundRec, err = s.nestedIn(); err != nil {
+		if at.around, err = s.nestedIn(); err != nil {
 			return nil, err
 		}
-		if at.aroundRec >= 0 {
-			if err := s.readAround(&at.around, at.aroundRec); err != nil {
-				return nil, err
-			}
-		}
-		at.aroundRead = true
 	}
-	if at.aroundRec < 0 {
-		return nil, nil
-	}
-	best, _, err := at.around.Find(name, true)
+	best, _, err := at.around.scope.Find(name, true)
 	if best == nil || err != nil {
 		return nil, err
 	}
 	var a resolve.Answer
-	if err := at.ev.Enclosing(&a, &best.Var, at.aroundRec); err != nil {
+	if err := at.ev.Enclosing(&a, &best.Var, at.around.rec, at.around.link); err != nil {
 		return nil, err
 	}
 	v := &Variable{Name: name, Role: RoleLocal, Entries: 1} // it is no parameter of the site's function
@@ -42,28 +40,28 @@ func (at *visible) ofEnclosing(name string) (*Variable, error) {
 	return v, nil
 }
 
-// readAround reads the variables of a function, without those of its blocks.
-func (s *Site) readAround(sc *entries.Scope, rec int32) error {
-	e, err := s.u.Entry(s.u.Off + uint64(s.u.Recs[rec].Off))
-	if err != nil {
-		return err
-	}
-	return sc.Read(s.at(), e, entries.NoBlocks, true)
-}
-
-// nestedIn returns the record of the function in which that of the site is nested, or -1.
-func (s *Site) nestedIn() (rec int32, err error) {
+// nestedIn returns the function in which that of the site is nested. It has no variables if there is none.
+func (s *Site) nestedIn() (*enclosing, error) {
 	r := &s.u.Recs[s.spot.Rec]
+	around := &enclosing{rec: r.Parent}
 	if r.Flags&index.Inlined != 0 || r.Parent < 0 {
-		return -1, nil
+		return around, nil
 	}
-	e, err := s.spot.Entry()
-	linked := false
-	if err == nil {
-		err = e.Attrs(func(a dw.Attr, _ dw.Value) { linked = linked || a == dw.AttrStaticLink })
+	own, err := s.spot.Entry()
+	if err != nil {
+		return nil, err
 	}
-	if !linked {
-		return -1, err
+	err = own.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrStaticLink {
+			around.link = v
+		}
+	})
+	if err != nil || around.link.Form == 0 {
+		return around, err
 	}
-	return r.Parent, nil
+	e, err := s.u.Entry(s.u.Off + uint64(s.u.Recs[r.Parent].Off))
+	if err != nil {
+		return nil, err
+	}
+	return around, around.scope.Read(s.at(), e, entries.NoBlocks, true)
 }

@@ -13,36 +13,32 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // A function that is nested in another one uses variables of that one's frame, to which a static link leads (DW_AT_static_link, DWARF 5
 // section 3.3.5). The function around it stands at one of its calls then, nobody says at which.
 
-// Enclosing answers about a variable of the function, which has a record, in which the spot's is nested. It completes the variable's entry.
-func (ev *Evaluator) Enclosing(a *Answer, x *entries.Var, around int32) error {
+// Enclosing answers about a variable of the function, which has a record, in which the spot's is nested, and to whose frame link leads. It completes the variable's entry.
+func (ev *Evaluator) Enclosing(a *Answer, x *entries.Var, around int32, link dw.Value) error {
 	if err := x.Complete(); err != nil {
 		return err
 	}
 	t, err := x.U.TypeOf(x.Type)
-	if err != nil {
-		t = types.VoidType
-	}
-	*a = Answer{Type: t}
 	if err != nil || x.Constant.Form != 0 || x.Location.Form == 0 {
 		return ev.Settle(a, x, t, err) // a constant, or nothing, in whatever frame
 	}
+	*a = Answer{Type: t}
 	where, err := ev.atCalls(a, x, around)
 	if err != nil || a.Reason.Code != reasons.None {
 		return err
 	}
-	link, r, err := ev.staticLink()
+	frame, r, err := ev.staticLink(link)
 	if err != nil || r.Code != reasons.None {
 		a.Reason = r
 		return err
 	}
 	own := ev.fbExpr
-	ev.fbExpr = link
+	ev.fbExpr = frame
 	defer func() { ev.fbExpr = own }()
 	if a.Reason, err = ev.Locate(where.Expr, where.Sec, where.Off, &a.Loc); err != nil || a.Reason.Code != reasons.None {
 		a.Loc = loc.Location{}
@@ -62,19 +58,15 @@ func (ev *Evaluator) atCalls(a *Answer, x *entries.Var, around int32) (where ent
 	if x.Location.IsBlock() {
 		where = entries.Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Rule: rule.Whole}
 	} else {
-		code, err := ev.spot.U.Body.InstructionsIn(new(body.Code), around)
+		calls, err := callsOf(ev.spot.U, around)
 		if err != nil {
 			return where, err
 		}
-		if code.Why != "" {
-			return lost("where the function around this one calls is not known: " + code.Why)
+		if calls.why != "" {
+			return lost("where the function around this one calls is not known: " + calls.why)
 		}
-		for n := range code.Graph.Insns {
-			if in, ok := code.Arch.Next(code.Graph.Bytes(int32(n))); !ok || !in.Call {
-				continue
-			}
-			at := code.Graph.Insns[n]
-			c, err := x.U.Choose(x.Location, x.Views, entries.Place{Addr: at.Addr + uint64(at.Size) - 1}, false)
+		for _, addr := range calls.in {
+			c, err := x.U.Choose(x.Location, x.Views, entries.Place{Addr: addr}, false)
 			switch {
 			case err != nil:
 				return where, err
@@ -88,6 +80,32 @@ func (ev *Evaluator) atCalls(a *Answer, x *entries.Var, around int32) (where ent
 		return lost("in the function around this one it is in no memory of the frame")
 	}
 	return where, nil
+}
+
+// callInsns are the calls of a function: an address in each instruction, behind which it goes on.
+type callInsns struct {
+	in  []uint64
+	why string // they are not known
+}
+
+// callsOf reads those of a function once.
+func callsOf(u *entries.Unit, rec int32) (callInsns, error) {
+	type key int32
+	return entries.Remembered(&u.Derived, key(rec), func() (calls callInsns, err error) {
+		code, err := u.Body.InstructionsIn(new(body.Code), rec)
+		if err != nil {
+			return calls, err
+		}
+		if calls.why = code.Why; calls.why != "" {
+			return calls, nil
+		}
+		for n, at := range code.Graph.Insns {
+			if in, ok := code.Arch.Next(code.Graph.Bytes(int32(n))); ok && in.Call {
+				calls.in = append(calls.in, at.Addr+uint64(at.Size)-1)
+			}
+		}
+		return calls, nil
+	})
 }
 
 // inFrame reports whether an expression is a place relative to the frame, or one that a pointer there leads to.
@@ -108,40 +126,10 @@ func inFrame(expr []byte, e eval.Encoding) bool {
 }
 
 // staticLink returns the frame base of the function in which the spot's is nested.
-func (ev *Evaluator) staticLink() (*loc.Expr, loc.Reason, error) {
-	s := ev.spot
-	e, err := s.Entry()
-	if err != nil {
-		return nil, loc.Reason{}, err
-	}
-	var link dw.Value
-	if err := e.Attrs(func(a dw.Attr, v dw.Value) {
-		if a == dw.AttrStaticLink {
-			link = v
-		}
-	}); err != nil {
-		return nil, loc.Reason{}, err
-	}
-	if link.Form == 0 {
-		return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "no DW_AT_static_link says where the frame of the function around this one is"}, nil
-	}
-	c := entries.Chosen{Expr: link.Bytes(), Sec: ".debug_info", Off: e.Off}
-	if !link.IsBlock() {
-		if c, err = s.U.Choose(link, dw.Value{}, s.At, false); err != nil {
-			return nil, loc.Reason{}, err
-		}
-		if c.Rule == rule.None {
-			return nil, loc.Reason{Code: reasons.NotAtSite, Detail: "the list at DW_AT_static_link does not cover the site"}, nil
-		}
-	}
-	var l loc.Location
-	if r, err := ev.evaluate(c.Expr, c.Sec, c.Off, &l); err != nil || r.Code != reasons.None {
+func (ev *Evaluator) staticLink(link dw.Value) (*loc.Expr, loc.Reason, error) {
+	l, r, err := ev.base(link, "DW_AT_static_link")
+	if err != nil || r.Code != reasons.None {
 		return nil, r, err
-	}
-	switch l.Kind {
-	case loc.KindRegister, loc.KindMemory, loc.KindValue:
-	default:
-		return nil, unsupported("a DW_AT_static_link that is %v", l.Kind), nil
 	}
 	if link.IsBlock() && !ev.linkKept(l.Expr) {
 		return nil, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed"}, nil

@@ -38,24 +38,11 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		ev.use(ev.spot.U) // the function's unit, whichever has the variable
 		defer ev.use(own)
 	}
-	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
-	if !frame.IsBlock() {
-		c, err := ev.u.Choose(frame, dw.Value{}, ev.spot.At, false)
-		if err != nil {
-			return nil, loc.Reason{}, err
-		}
-		if c.Rule == rule.None {
-			return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
-		}
-		expr, sec, off = c.Expr, c.Sec, c.Off
-	}
-	var l loc.Location
-	r, err := ev.evaluate(expr, sec, off, &l)
+	l, r, err := ev.base(frame, "DW_AT_frame_base")
 	if err != nil || r.Code != reasons.None {
 		return nil, r, err
 	}
-	switch l.Kind {
-	case loc.KindRegister:
+	if l.Kind == loc.KindRegister {
 		// The prologue sets up the frame pointer: at the function's entry it is still
 		// the caller's. Only the stack pointer is right from the start.
 		if a := ev.Arch; ev.spot.At.Addr == fun.Start && l.Expr.K != uint64(a.SP) {
@@ -68,14 +55,33 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		if base != nil {
 			l.Expr = base
 		}
-	case loc.KindMemory, loc.KindValue:
-		// Here a register stands for its contents, and a bare expression for its
-		// value (DWARF 5 section 3.3.5).
-	default:
-		return nil, unsupported("a DW_AT_frame_base that is %v", l.Kind), nil
 	}
 	ev.fbExpr = l.Expr
 	return l.Expr, loc.Reason{}, nil
+}
+
+// base evaluates an attribute that says where a frame is, by an expression or a list. A register stands for its contents there, and a bare
+// expression for its value (DWARF 5 section 3.3.5).
+func (ev *Evaluator) base(v dw.Value, attribute string) (l loc.Location, r loc.Reason, err error) {
+	expr, sec, off := v.Bytes(), ".debug_info", ev.u.Off
+	if !v.IsBlock() {
+		c, err := ev.u.Choose(v, dw.Value{}, ev.spot.At, false)
+		if err != nil {
+			return l, r, err
+		}
+		if c.Rule == rule.None {
+			return l, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the list at " + attribute + " does not cover the site"}, nil
+		}
+		expr, sec, off = c.Expr, c.Sec, c.Off
+	}
+	if r, err = ev.evaluate(expr, sec, off, &l); err != nil || r.Code != reasons.None {
+		return l, r, err
+	}
+	switch l.Kind {
+	case loc.KindRegister, loc.KindMemory, loc.KindValue:
+		return l, r, nil
+	}
+	return l, unsupported("a %s that is %v", attribute, l.Kind), nil
 }
 
 // notSetUp is why there is no slot before the function's prologue has made the frame.
