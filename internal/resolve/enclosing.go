@@ -89,23 +89,24 @@ type callInsns struct {
 }
 
 // callsOf reads those of a function once.
-func callsOf(u *entries.Unit, rec int32) (callInsns, error) {
+func callsOf(u *entries.Unit, rec int32) (*callInsns, error) {
 	type key int32
-	return entries.Remembered(&u.Derived, key(rec), func() (calls callInsns, err error) {
-		code, err := u.Body.InstructionsIn(new(body.Code), rec)
-		if err != nil {
-			return calls, err
+	if known, ok := u.Derived.Load(key(rec)); ok {
+		return known.(*callInsns), nil
+	}
+	code, err := u.Body.InstructionsIn(new(body.Code), rec)
+	if err != nil {
+		return nil, err
+	}
+	calls := &callInsns{why: code.Why}
+	for n := 0; calls.why == "" && n < len(code.Graph.Insns); n++ {
+		if in, ok := code.Arch.Next(code.Graph.Bytes(int32(n))); ok && in.Call {
+			at := &code.Graph.Insns[n]
+			calls.in = append(calls.in, at.Addr+uint64(at.Size)-1)
 		}
-		if calls.why = code.Why; calls.why != "" {
-			return calls, nil
-		}
-		for n, at := range code.Graph.Insns {
-			if in, ok := code.Arch.Next(code.Graph.Bytes(int32(n))); ok && in.Call {
-				calls.in = append(calls.in, at.Addr+uint64(at.Size)-1)
-			}
-		}
-		return calls, nil
-	})
+	}
+	u.Derived.Store(key(rec), calls)
+	return calls, nil
 }
 
 // inFrame reports whether an expression is a place relative to the frame, or one that a pointer there leads to.
