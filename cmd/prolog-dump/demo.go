@@ -11,10 +11,7 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-const (
-	demoImage   = "basic-gcc12-O2-dwarf5.elf"
-	demoSection = "func=my_func_*_abcd arg1"
-)
+const demoSection = "func=my_func_*_abcd arg1"
 
 func demoCommand(s *settings) *cobra.Command {
 	return s.use(&cobra.Command{
@@ -24,11 +21,11 @@ func demoCommand(s *settings) *cobra.Command {
   prolog-dump demo --sites --explain`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			data, err := fixtures.Bytes(demoImage)
+			name, data, err := fixtures.Demo()
 			if err != nil {
 				return err
 			}
-			img, err := dwarfloc.FromBytes(demoImage, data, nil)
+			img, err := dwarfloc.FromBytes(name, data, nil)
 			if err != nil {
 				return err
 			}
@@ -38,7 +35,7 @@ func demoCommand(s *settings) *cobra.Command {
 			}
 			return buffered(cmd, func(w io.Writer) error {
 				if s.format == "text" {
-					terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
+					terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, name)
 				}
 				return s.print(cmd.Context(), w, &subject{img: img}, def)
 			})

@@ -2,8 +2,8 @@
 // shared library and a program, built by two compilers in several ways, with DWARF of every
 // shape that this module reads. README.md lists what is in which image.
 //
-// The images are embedded in the program that imports this package, so they are available
-// without a compiler, a kernel or a checkout:
+// The images are embedded in the program that asks for one by name (370 kB for all), so they are
+// available without a compiler, a kernel or a checkout:
 //
 //	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
 //
@@ -26,6 +26,18 @@ import (
 
 //go:embed *.elf.gz *.ko.gz *.o.gz *.exe.gz
 var images embed.FS
+
+// demo is the first image of all, alone: a program that needs no other does not carry them.
+//
+//go:embed basic-gcc12-O2-dwarf5.elf.gz
+var demo []byte
+
+// Demo returns the name and the bytes of one image, for programs that show what they do. The caller owns the slice.
+func Demo() (name string, image []byte, err error) {
+	name = "basic-gcc12-O2-dwarf5.elf"
+	image, err = unpack(name, demo)
+	return name, image, err
+}
 
 // Names returns the names of all linked images for amd64, sorted. They end in ".elf".
 func Names() []string {
@@ -69,6 +81,10 @@ func Bytes(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(names(".elf", ".ko", ".o", ".exe"), ", "))
 	}
+	return unpack(name, packed)
+}
+
+func unpack(name string, packed []byte) ([]byte, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("fixture %q: %w", name, err)

@@ -313,3 +313,18 @@ func TestLoader(t *testing.T) {
 		t.Errorf("WriteTo of a missing image: %v, want fs.ErrNotExist", err)
 	}
 }
+
+// TestDemo: the image that a program carries alone is the one of its name.
+func TestDemo(t *testing.T) {
+	name, image, err := fixtures.Demo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fixtures.Bytes(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(image, want) {
+		t.Errorf("%s is another image", name)
+	}
+}
