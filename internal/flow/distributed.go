@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // GCC makes two loops of one (-ftree-loop-distribution): each has some of its instructions, and both have the markers of all its statements. A body of which
 // one has the code runs there; where a body without code runs is not known.
@@ -28,19 +31,26 @@ func (s *Solver) Distributed(in []Way, k int, parts func(blocks, others []int32)
 
 // around returns the blocks of the innermost loop that has a block, or that block.
 func (s *Solver) around(n int32) (blocks []int32, loops bool) {
+	var inner blockSet
 	for e, of := range s.turns {
 		if of == nil {
 			of = s.g.loop(e[0], e[1])
 			s.turns[e] = of
 		}
-		if slices.Contains(of, n) && (blocks == nil || len(of) < len(blocks)) {
-			blocks = of
+		// Of two of one size always the same one.
+		if d := 0; of.has(n) {
+			if inner != nil {
+				d = cmp.Or(cmp.Compare(of.size(), inner.size()), slices.Compare(of, inner))
+			}
+			if inner == nil || d < 0 {
+				inner = of
+			}
 		}
 	}
-	if blocks == nil {
+	if inner == nil {
 		return []int32{n}, false
 	}
-	return blocks, true
+	return slices.Collect(inner.all), true
 }
 
 // hasOwn reports whether some blocks have an instruction of the body.

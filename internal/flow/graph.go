@@ -112,6 +112,8 @@ type part struct {
 	insn.Code
 	kinds []uint8 // 0: not reached, or inside an instruction; else 1 + Kind
 	sizes []uint8
+	// search is for its indirect jumps, and nil where more instructions are known since.
+	search *jumptable.Search
 }
 
 // Follow makes the graph that of a function's code, followed from its entry, in the memory of what it was before.
@@ -137,6 +139,9 @@ func (g *Graph) Follow(f *Function) *Graph {
 		w.run(at)
 		if len(w.todo) == 0 {
 			w.tables()
+			for i := range w.parts {
+				w.parts[i].search = nil
+			}
 		}
 	}
 	if w.open != 0 && !w.reached() {
@@ -322,16 +327,20 @@ func (w *follower) tables() {
 			return false
 		}
 		found = true
+		p := w.part(at)
 		for _, to := range targets {
 			w.reach(to)
 			w.led = append(w.led, edge{at, to})
+			if w.part(to) == p {
+				w.searchIn(p).Lead(jumptable.Edge{From: uint32(at - p.Addr), To: uint32(to - p.Addr)})
+			}
 		}
 		return true
 	}
 	var left []uint64
 	for _, at := range jumps {
 		p := w.part(at)
-		targets, ok := jumptable.Targets(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read)
+		targets, ok := w.searchIn(p).Targets(uint32(at - p.Addr))
 		if !lead(at, targets, ok) {
 			left = append(left, at)
 		}
@@ -339,7 +348,7 @@ func (w *follower) tables() {
 	if !found {
 		left = slices.DeleteFunc(left, func(at uint64) bool {
 			p := w.part(at)
-			targets, ok := jumptable.Open(w.f.Arch, w.known(p), uint32(at-p.Addr), w.f.Read, func(addr uint64) bool { return w.part(addr) != nil })
+			targets, ok := w.searchIn(p).Open(uint32(at-p.Addr), func(addr uint64) bool { return w.part(addr) != nil })
 			opened := lead(at, targets, ok)
 			if opened {
 				w.open = at
@@ -366,8 +375,11 @@ func (w *follower) tables() {
 	}
 }
 
-// known returns what is known of a part.
-func (w *follower) known(p *part) *jumptable.Code {
+// searchIn returns the search for tables in a part, of which all is known that was followed.
+func (w *follower) searchIn(p *part) *jumptable.Search {
+	if p.search != nil {
+		return p.search
+	}
 	code := &jumptable.Code{Code: p.Code}
 	for off, k := range p.kinds {
 		if k == 0 {
@@ -383,7 +395,8 @@ func (w *follower) known(p *part) *jumptable.Code {
 			code.Led = append(code.Led, jumptable.Edge{From: uint32(e.from - p.Addr), To: uint32(e.to - p.Addr)})
 		}
 	}
-	return code
+	p.search = jumptable.New(w.f.Arch, code, w.f.Read)
+	return p.search
 }
 
 // elsewhere reports whether an indirect jump is one to another function, as a call of a virtual function is at the end of one without a frame: it reads no table, and
@@ -393,7 +406,7 @@ func (w *follower) elsewhere(at uint64) bool {
 		return false
 	}
 	p := w.part(at)
-	return jumptable.Pointer(w.f.Arch, w.known(p), uint32(at-p.Addr))
+	return w.searchIn(p).Pointer(uint32(at - p.Addr))
 }
 
 // reached reports whether all code of the function was reached but what does nothing, and traps.

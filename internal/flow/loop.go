@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -46,6 +47,55 @@ func LoopUpdates(a *insn.Arch, l *Loop) (updated insn.Registers) {
 		}
 	})
 	return updated
+}
+
+// blockSet are some blocks, a bit for each: an interpreter has a loop for each pair of its instructions, through thousands of blocks.
+type blockSet []uint64
+
+func (b blockSet) has(n int32) bool { return b[n/64]>>(n%64)&1 != 0 }
+
+// add reports whether a block was not in the set.
+func (b blockSet) add(n int32) bool {
+	was := b.has(n)
+	b[n/64] |= 1 << (n % 64)
+	return !was
+}
+
+// all yields the blocks in their order.
+func (b blockSet) all(yield func(n int32) bool) {
+	for i, word := range b {
+		for ; word != 0; word &= word - 1 {
+			if !yield(int32(i*64 + bits.TrailingZeros64(word))) {
+				return
+			}
+		}
+	}
+}
+
+func (b blockSet) size() (n int) {
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// loop returns the blocks of the loop that an edge closes: those that lead to it, from its end.
+func (g *Graph) loop(from, to int32) blockSet {
+	blocks := make(blockSet, (len(g.Blocks)+63)/64)
+	blocks.add(to)
+	if !blocks.add(from) {
+		return blocks
+	}
+	for work := []int32{from}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, p := range g.preds[n] {
+			if blocks.add(p) {
+				work = append(work, p)
+			}
+		}
+	}
+	return blocks
 }
 
 // maxAhead bounds the blocks through which Ahead follows paths.

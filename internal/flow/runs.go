@@ -42,20 +42,21 @@ type Solver struct {
 	marks   []Mark
 	own     func(insn int32) bool
 	drains  []bool
-	drained bool                 // drains is known
-	late    []state              // behind the marks at the first instruction of each block, on edges that come there
-	joins   map[[2]int32]Join    // see SetJoins
-	joined  []bool               // the blocks to which they lead
-	spans   []int32              // of marks, by block: where they begin
-	has     []has                // what marks each block has
-	headed  []int32              // how many marks of each block are before its first instruction that is no padding
-	firsts  []int32              // that instruction
-	back    []bool               // before each block: execution that is away may come back to the body
-	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
-	over    map[[2]int32]bool    // such edges that end a run that is away
-	exits   []bool               // see Exits
-	states  []uint8              // memory of readTurns
-	found   Runs                 // memory of Solve
+	drained bool                  // drains is known
+	late    []state               // behind the marks at the first instruction of each block, on edges that come there
+	joins   map[[2]int32]Join     // see SetJoins
+	joined  []bool                // the blocks to which they lead
+	spans   []int32               // of marks, by block: where they begin
+	has     []has                 // what marks each block has
+	begins  []int32               // the blocks with marks at which runs begin
+	headed  []int32               // how many marks of each block are before its first instruction that is no padding
+	firsts  []int32               // that instruction
+	back    []bool                // before each block: execution that is away may come back to the body
+	turns   map[[2]int32]blockSet // edges between blocks that begin another turn of a loop: its blocks, once needed
+	over    map[[2]int32]bool     // such edges that end a run that is away
+	exits   []bool                // see Exits
+	states  []uint8               // memory of readTurns
+	found   Runs                  // memory of Solve
 }
 
 // has says what marks a block has: most have none of the body's.
@@ -75,11 +76,11 @@ func (g *Graph) SolverIn(s *Solver) *Solver {
 	n := len(g.Blocks)
 	*s = Solver{
 		g: g, in: zeros(s.in, n), out: zeros(s.out, n), late: zeros(s.late, n), has: zeros(s.has, n), headed: zeros(s.headed, n), firsts: g.firsts(zeros(s.firsts, n)),
-		queued: zeros(s.queued, n), spans: zeros(s.spans, n+1), back: zeros(s.back, n), turns: s.turns, over: s.over,
+		queued: zeros(s.queued, n), spans: zeros(s.spans, n+1), begins: s.begins[:0], back: zeros(s.back, n), turns: s.turns, over: s.over,
 		work: s.work[:0], drains: s.drains[:0], states: zeros(s.states, n), found: s.found,
 	}
 	if s.turns == nil {
-		s.turns, s.over = make(map[[2]int32][]int32), make(map[[2]int32]bool)
+		s.turns, s.over = make(map[[2]int32]blockSet), make(map[[2]int32]bool)
 	}
 	clear(s.over)
 	s.readTurns()
@@ -153,9 +154,7 @@ func (s *Solver) turn(from, to int32) bool {
 		blocks = s.g.loop(from, to)
 		s.turns[e] = blocks
 	}
-	over = slices.ContainsFunc(blocks, func(n int32) bool {
-		return slices.ContainsFunc(s.of(n), func(m Mark) bool { return m.Kind.begins() != 0 })
-	})
+	over = slices.ContainsFunc(s.begins, blocks.has)
 	s.over[e] = over
 	return over
 }
@@ -166,42 +165,18 @@ func (s *Solver) Exits() []bool {
 		return s.exits
 	}
 	s.exits = make([]bool, len(s.g.Blocks))
-	inside := make([]int, len(s.g.Blocks))
-	number := 0
 	for e, blocks := range s.turns {
 		if blocks == nil {
 			blocks = s.g.loop(e[0], e[1])
 			s.turns[e] = blocks
 		}
-		number++
-		for _, n := range blocks {
-			inside[n] = number
-		}
-		for _, n := range blocks {
+		for n := range blocks.all {
 			for _, to := range s.g.Blocks[n].Succs {
-				s.exits[to] = s.exits[to] || inside[to] != number
+				s.exits[to] = s.exits[to] || !blocks.has(to)
 			}
 		}
 	}
 	return s.exits
-}
-
-// loop returns the blocks of the loop that an edge closes: those that lead to it, from its end.
-func (g *Graph) loop(from, to int32) []int32 {
-	seen := map[int32]bool{from: true, to: true}
-	blocks := []int32{to}
-	if from != to {
-		blocks = append(blocks, from)
-	}
-	for i := 1; i < len(blocks); i++ {
-		for _, p := range g.preds[blocks[i]] {
-			if !seen[p] {
-				seen[p] = true
-				blocks = append(blocks, p)
-			}
-		}
-	}
-	return blocks
 }
 
 // SetJoins says where edges, by the numbers of their blocks, come to marks, if not before all.
@@ -327,6 +302,7 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 // spread finds the marks of each block.
 func (s *Solver) spread() {
 	m, marks, blocks := 0, s.marks, s.g.Blocks
+	s.begins = s.begins[:0]
 	for ; m < len(marks) && marks[m].Insn < blocks[0].First; m++ {
 	}
 	for n := range blocks {
@@ -339,8 +315,10 @@ func (s *Solver) spread() {
 			if marks[m].Insn <= s.firsts[n] {
 				heads++
 			}
-			if marks[m].Kind != MarkExit {
-				has = hasOthers
+			if k := marks[m].Kind; k != MarkExit {
+				if has = hasOthers; k.begins() != 0 && (len(s.begins) == 0 || s.begins[len(s.begins)-1] != int32(n)) {
+					s.begins = append(s.begins, int32(n))
+				}
 			} else {
 				has = max(has, hasExits)
 			}

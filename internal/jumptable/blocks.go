@@ -13,6 +13,9 @@ type blocks struct {
 	of   []int32  // which block an instruction is in
 	from []int32  // the first instruction of a block, and at the end their number
 	into [][]edge // of a block
+	// What leads to the blocks to which nothing else does: jumps of which it is not known where they lead. A case of another switch.
+	lost    []edge
+	orphans []bool
 }
 
 // edge is a way from the end of a block.
@@ -68,7 +71,7 @@ func blocksOf(a *insn.Arch, code *Code) (b blocks) {
 	}
 	b.into = make([][]edge, len(b.from))
 	b.from = append(b.from, int32(n))
-	var lost []edge
+	b.orphans = make([]bool, len(b.into))
 	for k := range b.into {
 		end := b.from[k+1] - 1
 		in, at := list[end], starts[end]
@@ -79,7 +82,7 @@ func blocksOf(a *insn.Arch, code *Code) (b blocks) {
 			b.into[k+1] = append(b.into[k+1], edge{int32(k), false})
 		}
 		if in.Lost && !in.Onward && !led[end] {
-			lost = append(lost, edge{int32(k), true})
+			b.lost = append(b.lost, edge{int32(k), true})
 		}
 	}
 	for _, e := range code.Led {
@@ -89,10 +92,39 @@ func blocksOf(a *insn.Arch, code *Code) (b blocks) {
 	}
 	for k := range b.into {
 		if k > 0 && len(b.into[k]) == 0 {
-			b.into[k] = lost // a case of another switch
+			b.into[k], b.orphans[k] = b.lost, true
 		}
 	}
 	return b
+}
+
+// lead makes the blocks those of code of which one edge more is known. It reports whether that can be done: the edge leads to where a
+// block begins that is not the first, or to no known instruction.
+func (b *blocks) lead(e Edge) bool {
+	if from, ok := slices.BinarySearch(b.at, e.From); ok {
+		n := len(b.lost)
+		b.lost = slices.DeleteFunc(slices.Clone(b.lost), func(l edge) bool { return l.from == b.of[from] })
+		if len(b.lost) != n {
+			for k, orphan := range b.orphans {
+				if orphan {
+					b.into[k] = b.lost
+				}
+			}
+		}
+		to, ok := slices.BinarySearch(b.at, e.To)
+		if !ok {
+			return true
+		}
+		k := b.of[to]
+		if k == 0 || b.from[k] != int32(to) {
+			return false
+		}
+		if b.orphans[k] {
+			b.into[k], b.orphans[k] = nil, false
+		}
+		b.into[k] = append(b.into[k], edge{b.of[from], true})
+	}
+	return true
 }
 
 func (b *blocks) blockOf(i int32) int32 { return b.of[i] }

@@ -1,4 +1,4 @@
-// Package jumptable finds where an indirect jump leads: it follows the code before the jump, and reads the table that the jump loads its
+// Package jumptable finds where indirect jumps lead: it follows the code before a jump, and reads the table that the jump loads its
 // target from.
 package jumptable
 
@@ -32,9 +32,48 @@ type Code struct {
 // Edge is a way from one instruction to another, by their offsets.
 type Edge struct{ From, To uint32 }
 
+// Search is the search for the tables of jumps in one part of a function. The blocks of the code, and what is worked out of them, are
+// the same for each jump: an interpreter's loop has a hundred, in ten thousand instructions.
+type Search struct {
+	blocks
+	arch *insn.Arch
+	code *Code
+	read func(addr uint64, n int) []byte
+	ends map[int32]*symbolic.Trace
+	// refers are the addresses that instructions may have: not the absolute ones, and with them.
+	refers [2]map[uint64]bool
+	next   extent // the table whose end was looked for last, and that end
+	// Of the jump that is asked about:
+	jump  int32 // index of the instruction
+	tried int   // paths
+	steps int   // instructions
+	// visits are the edges that were followed back for what came before a path.
+	visits int
+}
+
+// New returns a search in some code. read returns n bytes at a link-time address, or nil; what a program may change is better not
+// among them.
+func New(a *insn.Arch, code *Code, read func(addr uint64, n int) []byte) *Search {
+	return &Search{arch: a, code: code, read: read, blocks: blocksOf(a, code)}
+}
+
+// Lead adds what has become known of a jump: the next answers regard it.
+func (s *Search) Lead(e Edge) {
+	s.code.Led = append(s.code.Led, e)
+	if !s.lead(e) {
+		s.blocks, s.ends = blocksOf(s.arch, s.code), nil
+	}
+}
+
+// turn turns to the jump at an offset. It reports whether a known instruction is there.
+func (s *Search) turn(at uint32) bool {
+	jump, found := slices.BinarySearch(s.code.Starts, at)
+	s.jump, s.tried, s.steps, s.visits = int32(jump), 0, 0, 0
+	return found && int(at) < len(s.code.Bytes)
+}
+
 // Targets returns where an indirect jump leads: the addresses in the table that it reads, in
-// order and each once. at is the jump's offset in the code. read returns n bytes at a link-time address,
-// or nil; what a program may change is better not among them.
+// order and each once. at is the jump's offset in the code.
 //
 // The jump must lead to a constant plus what is loaded from a table, and every path to it that is
 // known must limit which entries it loads: by a comparison, or by an operation that leaves few
@@ -48,9 +87,8 @@ type Edge struct{ From, To uint32 }
 // Known forms are those of GCC 11 and 12 and of clang 14 to 16: tables of addresses, and of
 // distances from the table (GCC's ASM_OUTPUT_ADDR_DIFF_ELT, LLVM's EK_LabelDifference32) or from
 // a label, which arm64 has in one or two bytes too, in units of four.
-func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
-	s := newSearch(a, code, at, read)
-	if s == nil {
+func (s *Search) Targets(at uint32) (targets []uint64, ok bool) {
+	if !s.turn(at) {
 		return nil, false
 	}
 	seen := make(map[uint64]bool)
@@ -71,12 +109,11 @@ func Targets(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) 
 
 // Pointer reports whether an indirect jump leads where a pointer does, which a register has from before, or which is in memory at a fixed distance from what a
 // register or other memory has: it reads no entry of a table.
-func Pointer(a *insn.Arch, code *Code, at uint32) bool {
-	s := newSearch(a, code, at, nil)
-	if s == nil {
+func (s *Search) Pointer(at uint32) bool {
+	if !s.turn(at) {
 		return false
 	}
-	t := a.Begin()
+	t := s.arch.Begin()
 	var goal symbolic.Value
 	s.run(t, s.blockOf(s.jump), true, &goal)
 	single := func(v symbolic.Value) bool {
@@ -94,34 +131,9 @@ func Pointer(a *insn.Arch, code *Code, at uint32) bool {
 	return false
 }
 
-// tableSearch is the search for one jump's table.
-type tableSearch struct {
-	blocks
-	arch  *insn.Arch
-	code  insn.Code
-	read  func(addr uint64, n int) []byte
-	jump  int32 // index of the instruction
-	tried int   // paths
-	steps int   // instructions
-	// visits are the edges that were followed back for what came before a path.
-	visits int
-	ends   map[int32]*symbolic.Trace
-	// refers are the addresses that instructions may have.
-	refers map[uint64]bool
-}
-
-// newSearch returns a search for the table of the jump at an offset, or nil if no known instruction is there.
-func newSearch(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte) *tableSearch {
-	jump, found := slices.BinarySearch(code.Starts, at)
-	if !found || int(at) >= len(code.Bytes) {
-		return nil
-	}
-	return &tableSearch{arch: a, code: code.Code, read: read, blocks: blocksOf(a, code), jump: int32(jump)}
-}
-
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
 // are in reverse order; taken says for all but the last whether its branch leads to the next.
-func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bool {
+func (s *Search) paths(path []int32, taken []bool, seen map[uint64]bool) bool {
 	if s.tried++; s.tried > mostPaths || s.steps > mostSteps {
 		return false
 	}
@@ -155,7 +167,7 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 }
 
 // run follows a block. In the last one, it stops at the jump and sets goal to its target.
-func (s *tableSearch) run(t *symbolic.Trace, block int32, last bool, goal *symbolic.Value) (c symbolic.Condition) {
+func (s *Search) run(t *symbolic.Trace, block int32, last bool, goal *symbolic.Value) (c symbolic.Condition) {
 	if s.arch.Self != nil && block == 0 && len(s.into[0]) == 0 {
 		if r, ok := s.arch.Self(s.code.Bytes); ok {
 			t.Regs[r] = symbolic.Constant(s.code.Addr)
@@ -193,7 +205,7 @@ type lookup struct {
 
 // settle adds to seen where the jump leads if its target has a value. more says whether the path
 // may be longer.
-func (s *tableSearch) settle(t *symbolic.Trace, goal symbolic.Value, head int32, more bool, seen map[uint64]bool) tableResult {
+func (s *Search) settle(t *symbolic.Trace, goal symbolic.Value, head int32, more bool, seen map[uint64]bool) tableResult {
 	l, result := s.lookup(t, goal)
 	if result != tableFound {
 		return result
@@ -221,7 +233,7 @@ func (s *tableSearch) settle(t *symbolic.Trace, goal symbolic.Value, head int32,
 }
 
 // bases returns what registers and slots in the goal and the address have from earlier: the table's address.
-func (s *tableSearch) bases(t *symbolic.Trace, goal symbolic.Value, l lookup, head int32) (base map[int32]uint64, ok bool) {
+func (s *Search) bases(t *symbolic.Trace, goal symbolic.Value, l lookup, head int32) (base map[int32]uint64, ok bool) {
 	base = make(map[int32]uint64)
 	for _, v := range [...]symbolic.Value{goal, l.table} {
 		for _, x := range v.Terms {
@@ -240,7 +252,7 @@ func (s *tableSearch) bases(t *symbolic.Trace, goal symbolic.Value, l lookup, he
 }
 
 // lookup finds what is loaded in a goal.
-func (s *tableSearch) lookup(t *symbolic.Trace, goal symbolic.Value) (l lookup, result tableResult) {
+func (s *Search) lookup(t *symbolic.Trace, goal symbolic.Value) (l lookup, result tableResult) {
 	for _, x := range goal.Terms {
 		id := x.Symbol
 		for t.Symbols[id].Kind == symbolic.ZeroExtended || t.Symbols[id].Kind == symbolic.SignExtended {
@@ -273,7 +285,7 @@ func (s *tableSearch) lookup(t *symbolic.Trace, goal symbolic.Value) (l lookup, 
 }
 
 // splitAddress says which part of an entry's address is the index.
-func (s *tableSearch) splitAddress(t *symbolic.Trace, l lookup) (lookup, tableResult) {
+func (s *Search) splitAddress(t *symbolic.Trace, l lookup) (lookup, tableResult) {
 	addr := t.Symbols[l.entry].Of
 	a, b := addr.Terms[0], addr.Terms[1]
 	if a.Symbol == 0 {
@@ -307,7 +319,7 @@ func (s *tableSearch) splitAddress(t *symbolic.Trace, l lookup) (lookup, tableRe
 }
 
 // origin says whether what comes before a path can limit a symbol.
-func (s *tableSearch) origin(t *symbolic.Trace, id int32) tableResult {
+func (s *Search) origin(t *symbolic.Trace, id int32) tableResult {
 	sym := t.Symbols[id]
 	switch sym.Kind {
 	case symbolic.InputRegister:
@@ -332,7 +344,7 @@ func (s *tableSearch) origin(t *symbolic.Trace, id int32) tableResult {
 }
 
 // targets returns where the jump leads for each index, and from where to where the table is.
-func (s *tableSearch) targets(t *symbolic.Trace, goal symbolic.Value, l lookup, lim symbolic.Limits, base map[int32]uint64) (out []uint64, first, after uint64) {
+func (s *Search) targets(t *symbolic.Trace, goal symbolic.Value, l lookup, lim symbolic.Limits, base map[int32]uint64) (out []uint64, first, after uint64) {
 	e := symbolic.Evaluation{Trace: t, Read: s.read, Given: base, BigEndian: s.arch.BigEndian}
 	index := l.index.Terms[0].Symbol
 	for i := lim.Lo; i <= lim.Hi; i++ {
@@ -353,7 +365,7 @@ func (s *tableSearch) targets(t *symbolic.Trace, goal symbolic.Value, l lookup, 
 
 // earlier returns the constant that a holder has at the beginning of a block, if it is the same on
 // all ways there that are known.
-func (s *tableSearch) earlier(block int32, h symbolic.Holder) (c uint64, ok bool) {
+func (s *Search) earlier(block int32, h symbolic.Holder) (c uint64, ok bool) {
 	type want struct {
 		block int32
 		symbolic.Holder
@@ -397,7 +409,7 @@ func (s *tableSearch) earlier(block int32, h symbolic.Holder) (c uint64, ok bool
 }
 
 // end returns the state at the end of a block.
-func (s *tableSearch) end(block int32) *symbolic.Trace {
+func (s *Search) end(block int32) *symbolic.Trace {
 	if s.ends == nil {
 		s.ends = make(map[int32]*symbolic.Trace)
 	}
@@ -412,7 +424,7 @@ func (s *tableSearch) end(block int32) *symbolic.Trace {
 
 // plausible reports whether code may begin at an address: it decodes, and is not in the middle of
 // a known instruction.
-func (s *tableSearch) plausible(to uint64) bool {
+func (s *Search) plausible(to uint64) bool {
 	if s.arch.Fixed > 0 && to%s.arch.Fixed != 0 {
 		return false
 	}
@@ -439,7 +451,7 @@ func (s *tableSearch) plausible(to uint64) bool {
 // follow is the function's own next table, to which its code refers; another function's, whose distances lead so many bytes before that
 // function's code as the tables are apart, and no code there loads an entry and jumps before its first case; or other data.
 // Instructions of a fixed length have tables of one or two bytes, which always lead into the code.
-func (s *tableSearch) whole(t *symbolic.Trace, goal symbolic.Value, l lookup, targets []uint64, first, after uint64) bool {
+func (s *Search) whole(t *symbolic.Trace, goal symbolic.Value, l lookup, targets []uint64, first, after uint64) bool {
 	bits := t.Symbols[l.entry].Bits
 	if bits != 64 && bits != 32 || bits == 64 && goal.Single() != l.entry || s.arch.Fixed > 0 {
 		return false

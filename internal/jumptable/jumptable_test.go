@@ -134,7 +134,7 @@ func compareTables(t *testing.T, a *insn.Arch, p tablesOf) {
 			continue
 		}
 		code := insn.Code{Addr: f.Value, Bytes: contents(p.file, f.Value, int(f.Size))}
-		jumps, got := follow(a, code, func(addr uint64, n int) []byte { return contents(p.file, addr, n) })
+		jumps, got := follow(t, a, code, func(addr uint64, n int) []byte { return contents(p.file, addr, n) })
 		want := p.tables[f.Name]
 		for at, targets := range got {
 			if !slices.ContainsFunc(want, func(w []uint64) bool { return slices.Equal(w, targets) }) && !elsewhere[f.Name] {
@@ -195,7 +195,7 @@ func TestKernelTables(t *testing.T) {
 			continue
 		}
 		done[f.Value] = true
-		_, tables := follow(insn.For("arm64"), insn.Code{Addr: f.Value, Bytes: read(f.Value, int(f.Size))}, read)
+		_, tables := follow(t, insn.For("arm64"), insn.Code{Addr: f.Value, Bytes: read(f.Value, int(f.Size))}, read)
 		for at, targets := range tables {
 			found++
 			for _, to := range targets {
@@ -211,8 +211,8 @@ func TestKernelTables(t *testing.T) {
 }
 
 // follow returns the number of indirect jumps that lead from the beginning of a function on,
-// and the targets of those that have a table.
-func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps int, tables map[uint64][]uint64) {
+// and the targets of those that have a table. One search for all jumps gives the answers of a new one for each.
+func follow(t *testing.T, a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps int, tables map[uint64][]uint64) {
 	tables = make(map[uint64][]uint64)
 	known := make(map[uint32]insn.Insn)
 	todo := []uint64{0}
@@ -244,6 +244,19 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 		}
 		slices.Sort(starts)
 		jumps = 0
+		var led []jumptable.Edge
+		one := jumptable.New(a, &jumptable.Code{Code: code, Starts: starts}, read)
+		lead := func(at uint32, targets, again []uint64) {
+			if !slices.Equal(targets, again) {
+				t.Errorf("%#x: %#x, and by a search for several jumps %#x", code.Addr+uint64(at), targets, again)
+			}
+			for _, to := range targets {
+				todo = append(todo, to-code.Addr)
+				e := jumptable.Edge{From: at, To: uint32(to - code.Addr)}
+				led = append(led, e)
+				one.Lead(e)
+			}
+		}
 		for _, at := range starts {
 			if in := known[at]; !in.Lost || in.Onward {
 				continue
@@ -253,12 +266,12 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 			if tables[addr] != nil {
 				continue
 			}
-			if targets, ok := jumptable.Targets(a, &jumptable.Code{Code: code, Starts: starts}, at, read); ok {
+			targets, ok := jumptable.New(a, &jumptable.Code{Code: code, Starts: starts, Led: slices.Clone(led)}, read).Targets(at)
+			if ok {
 				tables[addr] = targets
-				for _, to := range targets {
-					todo = append(todo, to-code.Addr)
-				}
 			}
+			again, _ := one.Targets(at)
+			lead(at, targets, again)
 		}
 		within := func(addr uint64) bool { return addr-code.Addr < uint64(len(code.Bytes)) }
 		for _, at := range starts {
@@ -266,12 +279,12 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 			if !in.Lost || in.Onward || tables[addr] != nil || len(todo) > 0 {
 				continue
 			}
-			if targets, ok := jumptable.Open(a, &jumptable.Code{Code: code, Starts: starts}, at, read, within); ok {
+			targets, ok := jumptable.New(a, &jumptable.Code{Code: code, Starts: starts, Led: slices.Clone(led)}, read).Open(at, within)
+			if ok {
 				tables[addr] = targets
-				for _, to := range targets {
-					todo = append(todo, to-code.Addr)
-				}
 			}
+			again, _ := one.Open(at, within)
+			lead(at, targets, again)
 		}
 		if len(todo) == 0 {
 			return jumps, tables
@@ -350,7 +363,7 @@ func TestKernelSwitches(t *testing.T) {
 		for i := range tt.entries {
 			want = append(want, at+size+uint64(i)*4)
 		}
-		got, ok := jumptable.Targets(a, &jumptable.Code{Code: insn.Code{Addr: at, Bytes: code}, Starts: starts}, starts[len(starts)-1], read)
+		got, ok := jumptable.New(a, &jumptable.Code{Code: insn.Code{Addr: at, Bytes: code}, Starts: starts}, read).Targets(starts[len(starts)-1])
 		if !ok || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %d targets %#x, want %d %#x", tt.arch, ok, len(got), got, len(want), want[:2])
 		}
@@ -387,7 +400,7 @@ func FuzzJumpTable(f *testing.F) {
 			}
 			return nil
 		}
-		_, tables := follow(a, code, read)
+		_, tables := follow(t, a, code, read)
 		for at, targets := range tables {
 			if len(targets) == 0 || len(targets) > 4096 || !slices.IsSorted(targets) {
 				t.Errorf("%#x: %d targets", at, len(targets))

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
@@ -19,9 +18,8 @@ import (
 //
 // within reports whether an address is that of the function's code, which may have further parts. Instructions of a fixed length have tables of one or
 // two bytes, of which each entry leads into the function: those are not read.
-func Open(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []byte, within func(addr uint64) bool) (targets []uint64, ok bool) {
-	s := newSearch(a, code, at, read)
-	if s == nil || a.Fixed > 0 {
+func (s *Search) Open(at uint32, within func(addr uint64) bool) (targets []uint64, ok bool) {
+	if s.arch.Fixed > 0 || !s.turn(at) {
 		return nil, false
 	}
 	t, goal, head := s.alone()
@@ -37,7 +35,7 @@ func Open(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []b
 	if size != 4 && size != 8 || size == 8 && goal.Single() != l.entry || l.index.Terms[0].Scale != size {
 		return nil, false
 	}
-	e := symbolic.Evaluation{Trace: t, Read: s.read, Given: base, BigEndian: a.BigEndian}
+	e := symbolic.Evaluation{Trace: t, Read: s.read, Given: base, BigEndian: s.arch.BigEndian}
 	index := l.index.Terms[0].Symbol
 	first, after := uint64(0), uint64(0)
 	for after == 0 {
@@ -76,10 +74,16 @@ func Open(a *insn.Arch, code *Code, at uint32, read func(addr uint64, n int) []b
 // nearby is in how many bytes before and behind a function others are looked for whose tables may follow its own: compilers write both in the same order.
 const nearby = 1 << 18
 
+// extent is where a table begins, behind which address it does not go on, and where the next one begins.
+type extent struct{ first, after, next uint64 }
+
 // nextTable returns where the first table begins, behind the beginning of one and not behind another address, to which an instruction near the function refers, and
 // else that address: by the distance from its end, as a constant for a register.
-func (s *tableSearch) nextTable(first, after uint64) uint64 {
+func (s *Search) nextTable(first, after uint64) uint64 {
 	const page, least, overlap = 1 << 12, 1 << 4, 15 // bytes that are read at once; and of an instruction, at most
+	if s.next.first == first && s.next.after == after {
+		return s.next.next
+	}
 	next := after
 	look := func(at, n uint64) bool {
 		d := s.read(at, int(n)+overlap)
@@ -107,11 +111,12 @@ func (s *tableSearch) nextTable(first, after uint64) uint64 {
 			n /= 2
 		}
 	}
+	s.next = extent{first, after, next}
 	return next
 }
 
 // loads reports whether code ends with an instruction that makes a register a constant.
-func (s *tableSearch) loads(code []byte, end, constant uint64) bool {
+func (s *Search) loads(code []byte, end, constant uint64) bool {
 	for size := 5; size <= len(code); size++ {
 		at := code[len(code)-size:]
 		if in, ok := s.arch.Next(at); !ok || in.Size != size {
@@ -129,7 +134,7 @@ func (s *tableSearch) loads(code []byte, end, constant uint64) bool {
 }
 
 // alone follows the block of the jump, behind those that are the only ones before it, as far as the jump's target needs them.
-func (s *tableSearch) alone() (t *symbolic.Trace, goal symbolic.Value, head int32) {
+func (s *Search) alone() (t *symbolic.Trace, goal symbolic.Value, head int32) {
 	path := []int32{s.blockOf(s.jump)}
 	for {
 		t = s.arch.Begin()
@@ -146,9 +151,15 @@ func (s *tableSearch) alone() (t *symbolic.Trace, goal symbolic.Value, head int3
 
 // refersTo reports whether an instruction refers to an address: it ends with the distance to it, or the address itself, which of a small address any number may be. What is
 // not reached yet are instructions too, one behind the other.
-func (s *tableSearch) refersTo(addr uint64, absolute bool) bool {
-	if s.refers == nil {
-		s.refers = make(map[uint64]bool)
+func (s *Search) refersTo(addr uint64, absolute bool) bool {
+	which := 0
+	if absolute {
+		which = 1
+	}
+	refers := s.refers[which]
+	if refers == nil {
+		refers = make(map[uint64]bool)
+		s.refers[which] = refers
 		for at := 0; at < len(s.code.Bytes); {
 			in, ok := s.arch.Next(s.code.Bytes[at:])
 			if !ok {
@@ -158,11 +169,11 @@ func (s *tableSearch) refersTo(addr uint64, absolute bool) bool {
 				continue
 			}
 			v := uint64(int64(int32(binary.LittleEndian.Uint32(s.code.Bytes[at-4:]))))
-			s.refers[s.code.Addr+uint64(at)+v] = true
+			refers[s.code.Addr+uint64(at)+v] = true
 			if absolute {
-				s.refers[v] = true
+				refers[v] = true
 			}
 		}
 	}
-	return s.refers[addr]
+	return refers[addr]
 }
