@@ -13,6 +13,9 @@ type Shared struct {
 	facts  witness.Facts
 	code   *body.Code // see codeOf
 	codeIs markedOf
+	// large is that of the largest function so far that takes long to follow, if code is another's.
+	large   *body.Code
+	largeIs markedOf
 	// instructions are those of a function, without its statements.
 	instructions    *body.Code
 	instructionsAre markedOf
@@ -42,11 +45,28 @@ func (ev *Evaluator) memory() *Shared {
 	return ev.shared
 }
 
+// large is how many instructions a function has whose code is kept while others are asked about: interpreters have them in one function, into which
+// a hundred others are inlined at hundreds of places.
+const large = 1 << 11
+
+func insns(c *body.Code) int {
+	if c == nil || c.Graph == nil {
+		return 0
+	}
+	return len(c.Graph.Insns)
+}
+
 // codeOf returns the code of the function that has a site: mostly the next site's too.
 func (ev *Evaluator) codeOf(s *entries.Spot) (*body.Code, error) {
 	k, of := ev.memory(), markedOf{s.U, s.U.Body.Outermost(s.Rec)}
 	if k.code != nil && k.codeIs == of {
 		return k.code, nil
+	}
+	if is := k.largeIs == of; k.large != nil && is || insns(k.code) >= max(large, insns(k.large)) {
+		k.code, k.codeIs, k.large, k.largeIs = k.large, k.largeIs, k.code, k.codeIs
+		if is {
+			return k.code, nil
+		}
 	}
 	if k.code == nil {
 		k.code = new(body.Code)
