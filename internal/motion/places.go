@@ -1,6 +1,8 @@
 package motion
 
 import (
+	"sort"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
@@ -168,6 +170,32 @@ func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
 // does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
 func (c *Rules) OnlyComputes(i, first int32) bool {
 	return c.Unit.GNU() && c.idle(i, first) && c.actsAtAll(i)
+}
+
+// TwinFirst reports whether all that is known of a piece of a body is that it computes something (see OnlyComputes), and another body of the function begins on a path from there before the body does
+// what can be seen: GCC computes ahead of a test what several bodies need (-fcode-hoisting), at the position of one, and merges the rest of that with theirs. A run would have done it.
+func (c *Rules) TwinFirst(i, first int32) bool {
+	t := c.TwinsOf(i)
+	if t == nil || !c.OnlyComputes(i, first) {
+		return false
+	}
+	found := false
+	c.Graph.AllPaths(c.Graph.Block(first), func(n int32) (settled, ok bool) {
+		b := &c.Graph.Blocks[n]
+		from := b.First
+		if n == c.Graph.Block(first) {
+			from = first
+		}
+		for k := sort.Search(len(c.Statements), func(k int) bool { return c.Statements[k].Insn >= from }); k < len(c.Statements) && c.Statements[k].Insn < b.Last; k++ {
+			if r := &c.Statements[k]; t.Starts[r.Place] && t.Has(c.Code, r.Own, i) {
+				found = true
+				return true, true
+			}
+		}
+		_, acts := c.ownIn(i, n)
+		return acts || len(b.Succs) == 0, true
+	})
+	return found
 }
 
 // Unframes reports whether an instruction of GCC's code ends the function's frame: it changes the stack pointer, and behind it in its block is nothing but a body's rest and more such, before
