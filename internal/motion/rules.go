@@ -75,6 +75,8 @@
 //	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
 //	invariant            moved code out of the caller's loop            nothing acts, no copy elsewhere, and a way is    mark dropped
 //	                                                                    in the loop; a first turn that was peeled off
+//	                                                                    GCC: or the loop's head has no place but that,
+//	                                                                    and the body needs it elsewhere; stores there
 //	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
 //	                                                                    a run of that test alone
 //	IsLent               computes once what two calls of a function     a piece of the second, in one block and in the   not looked at
