@@ -120,6 +120,9 @@
 //	                                                                    run of which the test is known
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
+//	OnceMore             gives a value that the caller needs the        LLVM, nothing acts where the body does, another  again
+//	                     position of the body's                         way leads there, in no loop, and nothing in the
+//	                                                                    body is alike; all that is left of a run
 //	TwinFirst            computes ahead of tests what several bodies    GCC, nothing acts, and on a path another body     again
 //	                     need (LTO, without markers), and merges the    of the function begins before this one acts; a
 //	                     rest                                           run whose own rest comes first on each path

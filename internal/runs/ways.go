@@ -155,7 +155,7 @@ func (c *Code) guess(i int32, w *flow.Way, in []flow.Way, marked bool) bool {
 	case marked: // the function has markers and the body has none
 		return len(in) > 1 || c.TwinFirst(i, w.Insn)
 	}
-	return c.InRest(i, w, in) || c.InTurns(i, w, in) || c.Apart(i, w, in) || c.Unfinished(i, w, in) || c.Shared(i, w.Insn) || len(in) > 1 && c.OnlyComputes(i, w.Insn)
+	return c.InRest(i, w, in) || c.InTurns(i, w, in) || c.Apart(i, w, in) || c.Unfinished(i, w, in) || c.Shared(i, w.Insn) || len(in) > 1 && (c.OnlyComputes(i, w.Insn) || c.OnceMore(i, w.Insn, in))
 }
 
 func (c *Code) place(w flow.Way) Way {
