@@ -12,13 +12,13 @@ import (
 // rest, which does what can be seen. No run begins before the test, whose other side would leave the body unfinished.
 func (c *Rules) withoutSpeculated(i int32, marks []flow.Mark) []flow.Mark {
 	return slices.DeleteFunc(marks, func(m flow.Mark) bool {
-		return (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.speculated(i, m.Insn)
+		return (m.Kind == flow.MarkInside || m.Kind == flow.MarkEnter) && c.Speculated(i, m.Insn)
 	})
 }
 
-// speculated reports whether a piece of a body that begins at an instruction does nothing that can be seen, and is followed in its block by a branch of the
+// Speculated reports whether a piece of a body that begins at an instruction does nothing that can be seen, and is followed in its block by a branch of the
 // caller's, behind which the body goes on in one block that does, or tests, and not in another: in the next ones, or further on.
-func (c *Rules) speculated(i, first int32) bool {
+func (c *Rules) Speculated(i, first int32) bool {
 	g, n := c.Graph, c.Graph.Block(first)
 	compares, ok := c.beforeTest(i, n)
 	if !ok {

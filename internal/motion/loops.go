@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Compilers move what each run of a body computes alike in a loop of the caller to the code before that loop, and leave it the position that
@@ -24,6 +25,8 @@ func (c *Rules) invariant(i, first int32, in []flow.Way) bool {
 		return s, ok
 	}
 	moved := make(map[step]bool)
+	var made insn.Registers
+	stores := false
 	at := first
 	for ; at < block.Last && c.Bodies[i].Has(c.Owner[at]); at++ {
 		k := g.Insns[at].Kind
@@ -36,9 +39,31 @@ func (c *Rules) invariant(i, first int32, in []flow.Way) bool {
 		if s, ok := plain(at); ok {
 			moved[s] = true
 		}
+		w, ok := c.Arch.Writes(g.Bytes(at))
+		made, stores = made|w.Registers, stores || !ok || w.Memory
 	}
-	if at == block.Last && (len(block.Succs) != 1 || c.Bodies[i].Has(c.Owner[g.Blocks[block.Succs[0]].First])) {
-		return false
+	// The head of the loop can have instructions with no place but that of those, if these only make what the body needs elsewhere.
+	needed := func() bool {
+		return !stores && c.HasSuch(i, func(k int32) bool {
+			reads, _, ok := c.Arch.Accesses(g.Bytes(k))
+			return ok && reads&made != 0 && g.Block(k) != n
+		})
+	}
+	next := block
+	for turns := 0; at == next.Last; turns++ {
+		if len(next.Succs) != 1 || turns == maxInvariants {
+			return false
+		}
+		next = &g.Blocks[next.Succs[0]]
+		at = next.First
+		if c.Bodies[i].Has(c.Owner[at]) && needed() {
+			for at < next.Last && c.borrowed(at) {
+				at++
+			}
+		}
+		if at < next.Last && c.Bodies[i].Has(c.Owner[at]) {
+			return false
+		}
 	}
 	copied := c.HasSuch(i, func(k int32) bool {
 		s, ok := plain(k)

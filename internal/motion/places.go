@@ -1,6 +1,9 @@
 package motion
 
 import (
+	"slices"
+	"sort"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
@@ -168,6 +171,53 @@ func (c *Rules) BehindTest(i, block, at int32) (behind bool) {
 // does what can be seen: GCC gives a value that it needs at several places the position of one of them. It may also be all that is left of a run.
 func (c *Rules) OnlyComputes(i, first int32) bool {
 	return c.Unit.GNU() && c.idle(i, first) && c.actsAtAll(i)
+}
+
+// OnceMore reports whether a piece of a body of LLVM's code, to which execution can come from another way in, not in a loop, does nothing that can be seen where the body does, and is like nothing else in it: LLVM
+// gives a value that the caller needs too the position of the body's. It may also be all that is left of a run.
+func (c *Rules) OnceMore(i, first int32, in []flow.Way) bool {
+	if c.Unit.GNU() || c.Unit.IsGo() || !c.idle(i, first) || !c.actsAtAll(i) {
+		return false
+	}
+	n := c.Graph.Block(first)
+	end := first
+	for ; end < c.Graph.Blocks[n].Last && c.Bodies[i].Has(c.Owner[end]); end++ {
+	}
+	return !c.copied(first, end) && slices.ContainsFunc(in, func(w flow.Way) bool {
+		from := c.Graph.Block(w.Insn)
+		comes, _ := c.Graph.Ahead(from, func(block int32) bool { return block == n })
+		if w.Insn == first || !comes {
+			return false
+		}
+		back, _ := c.Graph.Ahead(n, func(block int32) bool { return block == from })
+		return !back // in a loop each can be a run of its own
+	})
+}
+
+// TwinFirst reports whether all that is known of a piece of a body is that it computes something (see OnlyComputes), and another body of the function begins on a path from there before the body does
+// what can be seen: GCC computes ahead of a test what several bodies need (-fcode-hoisting), at the position of one, and merges the rest of that with theirs. A run would have done it.
+func (c *Rules) TwinFirst(i, first int32) bool {
+	t := c.TwinsOf(i)
+	if t == nil || !c.OnlyComputes(i, first) {
+		return false
+	}
+	found := false
+	c.Graph.AllPaths(c.Graph.Block(first), func(n int32) (settled, ok bool) {
+		b := &c.Graph.Blocks[n]
+		from := b.First
+		if n == c.Graph.Block(first) {
+			from = first
+		}
+		for k := sort.Search(len(c.Statements), func(k int) bool { return c.Statements[k].Insn >= from }); k < len(c.Statements) && c.Statements[k].Insn < b.Last; k++ {
+			if r := &c.Statements[k]; t.Starts[r.Place] && t.Has(c.Code, r.Own, i) {
+				found = true
+				return true, true
+			}
+		}
+		_, acts := c.ownIn(i, n)
+		return acts || len(b.Succs) == 0, true
+	})
+	return found
 }
 
 // Unframes reports whether an instruction of GCC's code ends the function's frame: it changes the stack pointer, and behind it in its block is nothing but a body's rest and more such, before

@@ -57,8 +57,9 @@
 //	Lost, Bare           inlined a body without its markers (LTO)       no marker, but instructions of its text          found by positions,
 //	                                                                                                                     each of several again
 //	in code without them (LLVM, Go, GCC without markers)
-//	speculated           moved a piece before the caller's test         nothing acts before the test, one side acts;     mark dropped
-//	                                                                    a run that only computes
+//	Speculated           moved a piece before the caller's test         nothing acts before the test, one side acts;     mark dropped
+//	                                                                    a run that only computes, or goes on in a
+//	                                                                    body that shares code with it
 //	prepares, loads,     moved loads ahead, into the turn before        nothing acts, and the next piece, where a run    mark dropped
 //	feeds                or the ends of paths                           begins in any case, needs it; a run of its own
 //	forTwin              made a constant again, for another instance    the statement acts elsewhere; a run that only    mark dropped
@@ -74,6 +75,8 @@
 //	OnlyLeaves           copied the end of a block                      only a jump out is left; a run that is that      perhaps
 //	invariant            moved code out of the caller's loop            nothing acts, no copy elsewhere, and a way is    mark dropped
 //	                                                                    in the loop; a first turn that was peeled off
+//	                                                                    GCC: or the loop's head has no place but that,
+//	                                                                    and the body needs it elsewhere; stores there
 //	unswitched           moved a test out of the caller's loop          a test alone, none at its place in the loop;     mark dropped
 //	                                                                    a run of that test alone
 //	IsLent               computes once what two calls of a function     a piece of the second, in one block and in the   not looked at
@@ -117,6 +120,12 @@
 //	                                                                    run of which the test is known
 //	OnlyComputes         shares a value between places                  GCC, nothing acts where the body does; all       again
 //	                                                                    that is left of a run
+//	OnceMore             gives a value that the caller needs the        LLVM, nothing acts where the body does, another  again
+//	                     position of the body's                         way leads there, in no loop, and nothing in the
+//	                                                                    body is alike; all that is left of a run
+//	TwinFirst            computes ahead of tests what several bodies    GCC, nothing acts, and on a path another body     again
+//	                     need (LTO, without markers), and merges the    of the function begins before this one acts; a
+//	                     rest                                           run whose own rest comes first on each path
 //	InMidst              writes no entry, only the lowest piece         GCC, the body itself comes there and has acted   no beginning
 //	                                                                    or tested; runs of a loop of the caller's
 //	InTurns              sets variables for a loop behind the body      GCC, nothing acts, the first time another way    again

@@ -111,6 +111,22 @@ func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) body.
 	return p
 }
 
+// piecesOf returns the marks of a body that shares code with kin, without those of pieces that LLVM moved before a test of the caller's: where none of the bodies is on the
+// other side of it, as Rules.Speculated says of one body.
+func (c *Code) piecesOf(i int32, kin map[int32]kinship, starts map[body.Place]bool) []flow.Mark {
+	g := c.Graph
+	return slices.DeleteFunc(c.pieces(i, kin, starts), func(m flow.Mark) bool {
+		return m.Kind <= flow.MarkInside && c.Speculated(i, m.Insn) && slices.ContainsFunc(g.Blocks[g.Block(m.Insn)].Succs, func(to int32) bool {
+			for n := g.Blocks[to].First; n < g.Blocks[to].Last; n++ {
+				if c.oneOf(kin, i, n) >= 0 {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
 // goesOnIn reports whether a run that has begun in other bodies goes on in a body, at the first instruction of a block, where runs of another one begin that has lost what it
 // begins with. Each path there comes from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
 // but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place. The caller may

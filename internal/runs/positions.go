@@ -177,7 +177,7 @@ func (c *Code) beginsOf(i int32) []int32 {
 		c.begins = make(map[int32][]int32)
 	}
 	in := []int32{}
-	for _, w := range c.solver.Solve(c.pieces(i, c.kinOf(i), nil), nil).In {
+	for _, w := range c.solver.Solve(c.piecesOf(i, c.kinOf(i), nil), nil).In {
 		in = append(in, w.Insn)
 	}
 	c.begins[i] = in
@@ -198,5 +198,5 @@ func (c *Code) solveMerged(i int32, kin map[int32]kinship) flow.Runs {
 	for x := range kin {
 		note(x)
 	}
-	return c.solver.Solve(c.pieces(i, kin, starts), nil)
+	return c.solver.Solve(c.piecesOf(i, kin, starts), nil)
 }
