@@ -157,8 +157,8 @@ type Evidence interface {
 	ChosenSince() (bool, error)
 	// Returned reports whether the note ends where an instruction of the body's has changed what it is computed from: the variable then has what that computed.
 	Returned() (bool, error)
-	// MovedOut reports whether the note of a register ends where it begins, at another way into the body than that of its code, in a loop that changes the register and uses what the
-	// body has made in front of it.
+	// MovedOut reports whether the note of a register ends where it begins, in a loop that changes the register and uses what the body has made in front of it: at another way into
+	// the body than that of its code, or of what was in that register.
 	MovedOut() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)
