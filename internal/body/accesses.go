@@ -411,8 +411,8 @@ func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) 
 }
 
 // BeginsAt reports whether a run of a record's body can begin with the first of its statements at an address: the line table has a row
-// there for the function's declaration, or for the first of its lines that has code anywhere in the unit. Where there is none, and GCC lets a body inlined into it begin, it is the line
-// of that call. known is false if there is neither.
+// there for the function's declaration, or for the first of its lines that has code anywhere in the unit. Where there is none, and GCC without markers of statements
+// lets a body inlined into it begin, it is the line of that call. known is false if there is neither.
 func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
@@ -435,7 +435,12 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 		}
 	}
 	if least == math.MaxUint32 && u.GNU() {
-		if least, err = u.calledAt(rec, addr, own); err != nil {
+		// Where there are markers of statements, views say which has begun.
+		marked, err := u.MarksStatements(rec)
+		if err == nil && !marked {
+			least, err = u.calledAt(rec, addr, own)
+		}
+		if err != nil {
 			return false, false, err
 		}
 	}
