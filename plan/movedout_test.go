@@ -88,3 +88,47 @@ size until(size n, size most, size z)
 		}
 	}
 }
+
+// TestMovedOutAlone: all of the body is in front of the loop, where it reads what is passed in the register in which the loop then makes a sum that begins with that. Where the sum itself is
+// passed, or what is passed has a register that the loop leaves, the note is right.
+func TestMovedOutAlone(t *testing.T) {
+	const source = `
+typedef unsigned long size;
+size table[256];
+static inline __attribute__((always_inline)) int below(size i, size n, size m)
+{
+	size a = (n * m + 7) / 3, b = m * 5 + n;
+	return i < (a < b ? a : b);
+}
+size first(size n, size m, size z)
+{
+	size r = z, q = z * m + 3;
+	for (size i = z & 3; i < m; i += 2) {
+		if (below(i, n, z)) r += table[i & 255] ^ q;
+		else r += q;
+	}
+	return r;
+}
+static inline __attribute__((always_inline)) int within(size i, size n, size m)
+{
+	size a = (n * m + 7) / 3, b = m * 5 + n;
+	return i < (a < b ? a : b);
+}
+size sum(size n, size m, size z)
+{
+	size r = z, q = z * m + 3;
+	for (size i = z & 3; i < m; i += 2) {
+		if (within(i, n, r)) r += table[i & 255] ^ q;
+		else r += q;
+	}
+	return r;
+}
+`
+	for _, cc := range []string{"gcc-11", "gcc-12"} {
+		img := built(t, cc, "-Os -shared -fPIC", map[string]string{"a.c": source})
+		isSure(t, cc, img, "below m", 1, false)
+		isSure(t, cc, img, "below i", 1, true)
+		isSure(t, cc, img, "within m", 1, true)
+		isSure(t, cc, img, "within i", 1, true)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
@@ -410,8 +411,8 @@ func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) 
 }
 
 // BeginsAt reports whether a run of a record's body can begin with the first of its statements at an address: the line table has a row
-// there for the function's declaration, or for the first of its lines that has code anywhere in the unit. known is false if there is no
-// row of the function.
+// there for the function's declaration, or for the first of its lines that has code anywhere in the unit. Where there is none, and GCC without markers of statements
+// lets a body inlined into it begin, it is the line of that call. known is false if there is neither.
 func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
@@ -433,6 +434,16 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 			least = min(least, rows[k].Line)
 		}
 	}
+	if least == math.MaxUint32 && u.GNU() {
+		// Where there are markers of statements, views say which has begun.
+		marked, err := u.MarksStatements(rec)
+		if err == nil && !marked {
+			least, err = u.calledAt(rec, addr, own)
+		}
+		if err != nil {
+			return false, false, err
+		}
+	}
 	if least == math.MaxUint32 {
 		return false, false, nil
 	}
@@ -440,6 +451,37 @@ func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
 		return true, true, nil
 	}
 	return least <= texts.first(u, rows, own), true, nil
+}
+
+// calledAt returns the least line of a text from which what is inlined into a record's body, and begins at an address, is called.
+func (u *Unit) calledAt(rec int32, addr uint64, own Text) (uint32, error) {
+	least := uint32(math.MaxUint32)
+	for i := rec + 1; int(i) < len(u.Recs) && u.Recs[i].Parent >= rec; i++ {
+		if r := &u.Recs[i]; r.Parent != rec || r.Flags&index.Inlined == 0 {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
+		if err != nil {
+			return 0, err
+		}
+		var pcs dw.PCs
+		var call CallPlace
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			pcs.Take(a, v)
+			call.Take(a, v)
+		})
+		if err != nil {
+			return 0, err
+		}
+		start, live, err := u.Start(&pcs)
+		if err != nil {
+			return 0, err
+		}
+		if live && start == addr && u.declarations().at(u, &dw.Row{File: call.File, Line: call.Line, Column: call.Column}) == own {
+			least = min(least, call.Line)
+		}
+	}
+	return least, nil
 }
 
 // Statements returns how many statements of a record's body begin at an address, in the views from view to view+views-1. The row for the

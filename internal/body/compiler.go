@@ -76,7 +76,8 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 }
 
 // marksBody reports whether the markers of an inlined body are there: link-time optimization inlines some without. Then the rows of the
-// body's text are those of its instructions, which begin no statement in a function with markers.
+// body's text are those of its instructions, which begin no statement in a function with markers, and there may be none: what GCC 11 and 12 leave
+// of a body in a loop can be a body inlined into that.
 func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	if u.Recs[rec].Flags&index.Inlined == 0 {
 		return true, nil
@@ -94,19 +95,15 @@ func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	some := false
 	for _, r := range ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
-		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
-			if x := &rows[i]; (x.Line != own.Line || x.Column != own.Column) && texts.at(u, x) == own {
-				if x.Stmt {
-					return true, nil
-				}
-				some = true
+		for ; i < len(rows) && (rows[i].Addr < r.Hi || rows[i].Addr == r.Lo); i++ {
+			if x := &rows[i]; x.Stmt && (x.Line != own.Line || x.Column != own.Column) && texts.at(u, x) == own {
+				return true, nil
 			}
 		}
 	}
-	return !some, nil
+	return false, nil
 }
 
 // Whole reports whether the unit is what one source file was compiled to. Link-time optimization spreads a file's functions over several

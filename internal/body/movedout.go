@@ -9,19 +9,20 @@ import (
 )
 
 // MovedOut reports whether a loop around a link-time address changes a register and has no instruction in some ranges, those of a body, but uses, right behind the address, what is made in
-// front of the loop of what one of them has left, and nothing changes: the body was moved out of it.
-func (c *Code) MovedOut(ranges []dw.Range, register, at uint64) bool {
+// front of the loop of what one of them has left, and nothing changes: the body was moved out of it. read is set if one of them has read what the register had, which they have not made, and
+// none is come to again.
+func (c *Code) MovedOut(ranges []dw.Range, register, at uint64) (out, read bool) {
 	if c.Why != "" || register >= 64 {
-		return false
+		return false, false
 	}
 	n, ok := c.Graph.At(at)
 	if !ok {
-		return false
+		return false, false
 	}
 	site := int32(n)
 	turns := c.turnsWithout(ranges, c.Graph.Block(site))
 	if turns == nil {
-		return false
+		return false, false
 	}
 	m := &made{c: c, ranges: ranges, sp: uint64(c.Unit.Image.Arch().SP)}
 	var changed things
@@ -34,16 +35,18 @@ func (c *Code) MovedOut(ranges []dw.Range, register, at uint64) bool {
 		}
 	}
 	if !changed.registers.Has(register) {
-		return false
+		return false, false
 	}
+	m.of = register
 	before := m.reaching()
 	for i := site; i < c.Graph.Blocks[c.Graph.Block(site)].Last; i++ {
 		reads, _ := m.accesses(i)
 		if reads.without(changed).meets(before[c.Graph.Block(site)]) {
-			return true
+			again, left := c.Graph.Ahead(c.Graph.Block(site), func(b int32) bool { return c.within(ranges, b) })
+			return true, m.read && left && !again
 		}
 	}
-	return false
+	return false, false
 }
 
 // ReadsIn reports whether an instruction in some ranges, and in another one, may read a register.
@@ -59,18 +62,21 @@ func (c *Code) ReadsIn(ranges []dw.Range, in dw.Range, register uint64) bool {
 	return false
 }
 
+// within reports whether a block has an instruction in some ranges.
+func (c *Code) within(ranges []dw.Range, block int32) bool {
+	b := &c.Graph.Blocks[block]
+	return slices.ContainsFunc(c.Graph.Insns[b.First:b.Last], func(x flow.Insn) bool { return dw.Covers(ranges, x.Addr) })
+}
+
 // turnsWithout returns the blocks of the loop around one that has no instruction in some ranges, or nil if none leads back to it.
 func (c *Code) turnsWithout(ranges []dw.Range, site int32) []bool {
 	blocks := c.Graph.Blocks
-	has := func(b int32) bool {
-		return slices.ContainsFunc(c.Graph.Insns[blocks[b].First:blocks[b].Last], func(x flow.Insn) bool { return dw.Covers(ranges, x.Addr) })
-	}
 	ahead, back := make([]bool, len(blocks)), make([]bool, len(blocks))
 	for work := []int32{site}; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, to := range blocks[b].Succs {
-			if !ahead[to] && !has(to) {
+			if !ahead[to] && !c.within(ranges, to) {
 				ahead[to] = true
 				work = append(work, to)
 			}
@@ -106,6 +112,8 @@ type made struct {
 	ranges []dw.Range
 	sp     uint64
 	slots  []Slot
+	of     uint64 // a register, and whether an instruction in ranges has read what others have left there
+	read   bool
 }
 
 // accesses returns what an instruction reads and writes. The stack pointer is neither.
@@ -163,7 +171,8 @@ func (m *made) reaching() []things {
 		now := before[b]
 		for i := g.Blocks[b].First; i < g.Blocks[b].Last; i++ {
 			reads, writes := m.accesses(i)
-			if of := dw.Covers(m.ranges, g.Insns[i].Addr) || reads.meets(now); of {
+			if of := dw.Covers(m.ranges, g.Insns[i].Addr); of || reads.meets(now) {
+				m.read = m.read || of && reads.registers.Has(m.of) && !now.registers.Has(m.of)
 				now = now.with(writes)
 			} else {
 				now = now.without(writes)

@@ -17,18 +17,19 @@ import (
 
 // Candidate is a location that debug information gives for a variable at a probe.
 type Candidate struct {
-	Parameter bool // of the function, and a run of the body begins at the probe: else the variable is what it is
-	Entry     bool // the probe is at the first instruction of an out-of-line function
-	Pointer   bool // it is a pointer or a reference
-	Constant  bool // no statement can assign it: it is of a const type, a reference, or the object of a C++ member function
-	Clone     bool // the symbol of the function says that its parameters are not as declared; asked if Note is Whole or Later, at an entry
-	Removed   bool // and that some may be gone
-	Note      Note
-	Views     bool  // the note is from a list with location views
-	Changed   bool  // the list has another place before, which holds for no code
-	Place     Place // what the location is
-	Counted   bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter; GCC's divides a register's distance from a number
-	Compiler  Compiler
+	Parameter  bool // of the function, and a run of the body begins at the probe: else the variable is what it is
+	Entry      bool // the probe is at the first instruction of an out-of-line function
+	Pointer    bool // it is a pointer or a reference
+	Constant   bool // no statement can assign it: it is of a const type, a reference, or the object of a C++ member function
+	Clone      bool // the symbol of the function says that its parameters are not as declared; asked if Note is Whole or Later, at an entry
+	Removed    bool // and that some may be gone
+	Note       Note
+	Views      bool  // the note is from a list with location views
+	Changed    bool  // the list has another place before, which holds for no code
+	Place      Place // what the location is
+	Counted    bool  // the location divides, or multiplies what is no address: LLVM's may be made of a loop's counter; GCC's divides a register's distance from a number
+	Impossible bool  // it is a number that no value of its type is
+	Compiler   Compiler
 }
 
 // Note says where the part of the debug information that gives the location begins.
@@ -156,8 +157,8 @@ type Evidence interface {
 	ChosenSince() (bool, error)
 	// Returned reports whether the note ends where an instruction of the body's has changed what it is computed from: the variable then has what that computed.
 	Returned() (bool, error)
-	// MovedOut reports whether the note of a register ends where it begins, at another way into the body than that of its code, in a loop that changes the register and uses what the
-	// body has made in front of it.
+	// MovedOut reports whether the note of a register ends where it begins, in a loop that changes the register and uses what the body has made in front of it: at another way into
+	// the body than that of its code, or of what was in that register.
 	MovedOut() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)

@@ -103,6 +103,7 @@ func TestRows(t *testing.T) {
 		{"views", false, with(views, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{}},
 		{"joined", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{joined: true}},
 		{"made behind", true, with(gcc, func(c *candidate) { c.Note, c.Place = judge.Whole, judge.Fixed }), known{madeBehind: true}},
+		{"no truth value", true, with(views, func(c *candidate) { c.Place, c.Entry, c.Impossible = judge.Fixed, true, true }), known{}},
 		{"moved out", true, views, known{movedOut: true, passedOn: true}},
 		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
 		{"views", false, views, known{ofNumber: true}},

@@ -11,6 +11,11 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return !c.Parameter }),
 	},
 	{
+		// GCC 16: -1 for the bool of "f(n & 1)", where n is -1: it leaves the conversion to the one bit to the reader.
+		Name: "no truth value", Because: "a truth value is 0 or 1, and the note has another number", Doubt: reasons.Contradictory,
+		fits: plain(func(c *Candidate) bool { return c.Impossible }),
+	},
+	{
 		// arm64: "ldr w5, [x0], #8" before a call of f(p + 8), and then x0+8 for what is passed in x0.
 		Name: "stepped", Because: "an access has already added to the register what is computed from it, and GCC's notes can miss that", Doubt: reasons.Contradictory,
 		fits: func(c *Candidate, e Evidence) (bool, error) {

@@ -101,6 +101,10 @@ func (e *evidence) candidate() (judge.Candidate, error) {
 		out.Views = out.Views && marked
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
+	if n := e.v.Loc.Expr; e.v.Loc.Kind == loc.KindConstant && n.Op == ops.Const && n.K > 1 {
+		r, err := e.v.Type.Resolve()
+		out.Impossible = err == nil && r.Kind == types.Bool
+	}
 	if out.Entry && (out.Note == judge.Whole || out.Note == judge.Later) { // else it does not matter
 		marks := s.CloneMarks()
 		// A number in a clone that is also one of constants is that of the callers, if views show where it begins: GCC writes the only note without that.

@@ -9,10 +9,10 @@ import (
 
 // MovedOut asks the code about a note in a register that covers no code: the compiler has found nothing there that uses the register. A register that the loop leaves, and a body that has
 // instructions in the loop, refute it. So does a body that has made what it made of others alone: of "i != *p * 3" in a loop it makes the number in front of it, and the comparison is the
-// caller's branch.
+// caller's branch. At the only way that is so too, where the body reads in front of the loop, once, what others have left in the register, and no other parameter is noted there.
 func (e *evidence) MovedOut() (bool, error) {
 	s, c := e.s, e.c
-	if s.Kind != entries.Inline || s.Own || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr || e.v.Loc.Kind != loc.KindRegister || s.PCs.Ranges.Form == 0 {
+	if s.Kind != entries.Inline || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr || e.v.Loc.Kind != loc.KindRegister || s.PCs.Ranges.Form == 0 {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -20,7 +20,16 @@ func (e *evidence) MovedOut() (bool, error) {
 		return false, err
 	}
 	code, err := e.ev.instructionsOf(s)
-	return err == nil && code.MovedOut(ranges, e.v.Loc.Expr.K, s.Addr) && e.mayRead(code, ranges), err
+	if err != nil {
+		return false, err
+	}
+	out, read := code.MovedOut(ranges, e.v.Loc.Expr.K, s.Addr)
+	if out && read {
+		if shared, err := e.shared(); !shared || err != nil {
+			return err == nil, err
+		}
+	}
+	return out && !s.Own && e.mayRead(code, ranges), nil
 }
 
 // mayRead reports whether an instruction in some ranges may read what the list of the variable says that it is there: one reads the register, or the list has more than registers and numbers.
