@@ -62,6 +62,28 @@ func (c *Code) ReadsIn(ranges []dw.Range, in dw.Range, register uint64) bool {
 	return false
 }
 
+// MayRead reports whether an instruction in some ranges may read a register. The function is not followed for that.
+func (img *Image) MayRead(ranges []dw.Range, register uint64) bool {
+	arch := insn.For(img.Instructions())
+	for _, r := range ranges {
+		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
+		if err != nil || arch == nil {
+			return true
+		}
+		for len(code) > 0 {
+			in, ok := arch.Next(code)
+			if !ok || in.Size <= 0 || in.Size > len(code) {
+				return true
+			}
+			if reads, _, known := arch.Accesses(code); !known || reads.Has(register) {
+				return true
+			}
+			code = code[in.Size:]
+		}
+	}
+	return false
+}
+
 // within reports whether a block has an instruction in some ranges.
 func (c *Code) within(ranges []dw.Range, block int32) bool {
 	b := &c.Graph.Blocks[block]

@@ -10,6 +10,7 @@
 package flow
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -431,6 +432,12 @@ func (w *follower) reached() bool {
 // blocks makes the graph of what was followed.
 func (w *follower) blocks() {
 	g := w.g
+	n := 0
+	for i := range w.parts {
+		p := &w.parts[i]
+		n += len(p.kinds) - bytes.Count(p.kinds, []byte{0})
+	}
+	g.Insns = slices.Grow(g.Insns[:0], n)
 	for i := range w.parts {
 		p := &w.parts[i]
 		for off, k := range p.kinds {
@@ -441,6 +448,7 @@ func (w *follower) blocks() {
 	}
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
+	g.Blocks = slices.Grow(g.Blocks[:0], len(w.heads))
 	w.out = append(w.out, w.led...)
 	w.out = radix.Sort(w.out, func(e *edge) uint64 { return e.to })
 	w.out = slices.Compact(radix.Sort(w.out, func(e *edge) uint64 { return e.from }))
@@ -523,6 +531,9 @@ func (g *Graph) Bytes(n int32) []byte {
 	p := &g.parts[i-1]
 	return p.Bytes[in.Addr-p.Addr:][:in.Size]
 }
+
+// TableEdges returns how many edges its indirect jumps through tables have.
+func (g *Graph) TableEdges() int { return len(g.work.led) }
 
 // Block returns the number of the block that has an instruction.
 func (g *Graph) Block(insn int32) int32 { return g.of[insn] }

@@ -16,7 +16,12 @@ func (e *evidence) MovedOut() (bool, error) {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
-	if err != nil {
+	if err != nil || dw.Covers(ranges, s.Addr) { // the loop has an instruction of it
+		return false, err
+	}
+	// What takes little first: at the only way there are many more of such notes.
+	shared, err := e.shared()
+	if err != nil || s.Own && (shared || !s.U.Body.Image.MayRead(ranges, e.v.Loc.Expr.K)) {
 		return false, err
 	}
 	code, err := e.ev.instructionsOf(s)
@@ -24,12 +29,7 @@ func (e *evidence) MovedOut() (bool, error) {
 		return false, err
 	}
 	out, read := code.MovedOut(ranges, e.v.Loc.Expr.K, s.Addr)
-	if out && read {
-		if shared, err := e.shared(); !shared || err != nil {
-			return err == nil, err
-		}
-	}
-	return out && !s.Own && e.mayRead(code, ranges), nil
+	return out && (read && !shared || !s.Own && e.mayRead(code, ranges)), nil
 }
 
 // mayRead reports whether an instruction in some ranges may read what the list of the variable says that it is there: one reads the register, or the list has more than registers and numbers.

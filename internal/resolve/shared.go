@@ -13,7 +13,7 @@ type Shared struct {
 	facts  witness.Facts
 	code   *body.Code // see codeOf
 	codeIs markedOf
-	// large is that of the largest function so far that takes long to follow, if code is another's.
+	// large is that of the function so far that takes longest to follow, if code is another's.
 	large   *body.Code
 	largeIs markedOf
 	// instructions are those of a function, without its statements.
@@ -45,15 +45,15 @@ func (ev *Evaluator) memory() *Shared {
 	return ev.shared
 }
 
-// large is how many instructions a function has whose code is kept while others are asked about: interpreters have them in one function, into which
-// a hundred others are inlined at hundreds of places.
-const large = 1 << 11
+// tableEdges is how many edges of indirect jumps a function has whose code is kept while others are asked about: an interpreter with computed gotos has thousands, which
+// take the longest to follow, and a hundred bodies are inlined into it at hundreds of places.
+const tableEdges = 1 << 9
 
-func insns(c *body.Code) int {
+func tabled(c *body.Code) int {
 	if c == nil || c.Graph == nil {
 		return 0
 	}
-	return len(c.Graph.Insns)
+	return c.Graph.TableEdges()
 }
 
 // codeOf returns the code of the function that has a site: mostly the next site's too.
@@ -62,7 +62,7 @@ func (ev *Evaluator) codeOf(s *entries.Spot) (*body.Code, error) {
 	if k.code != nil && k.codeIs == of {
 		return k.code, nil
 	}
-	if is := k.largeIs == of; k.large != nil && is || insns(k.code) >= max(large, insns(k.large)) {
+	if is := k.largeIs == of; k.large != nil && is || tabled(k.code) >= max(tableEdges, tabled(k.large)) {
 		k.code, k.codeIs, k.large, k.largeIs = k.large, k.largeIs, k.code, k.codeIs
 		if is {
 			return k.code, nil
