@@ -15,6 +15,7 @@ import (
 // uprobes holds there. GUEST_ENCODINGS is how many, besides those that were found wrong before. The emulated processor of amd64 has no
 // AVX-512, and that of arm64 no extensions.
 func TestUprobeTable(t *testing.T) {
+	t.Parallel()
 	for _, k := range someOf(t, kernelsOfTable(t)) {
 		t.Run(k.Release, func(t *testing.T) {
 			t.Parallel()

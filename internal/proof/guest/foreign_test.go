@@ -31,6 +31,7 @@ var plainCalls = []string{
 // TestForeign attaches definitions in live kernels for the other architectures, makes system calls with chosen
 // values, and compares each fetched value.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	for _, k := range foreignKernels(t) {
 		t.Run(k.Flavour, func(t *testing.T) {
 			t.Parallel()
@@ -46,6 +47,7 @@ func TestForeign(t *testing.T) {
 
 // TestForeignPrediction is TestPrediction for architectures whose instructions are decoded, with fewer sites.
 func TestForeignPrediction(t *testing.T) {
+	t.Parallel()
 	for _, k := range foreignKernels(t) {
 		t.Run(k.Flavour, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 // TestObject: a loader in C, with libbpf and the header of the example, attaches an object that the tool wrote to a kernel that is not where
 // it was linked to be. The values are those of its system calls, and of a variable of the kernel. For another kernel it says so.
 func TestObject(t *testing.T) {
+	t.Parallel()
 	// Debian has the library to link with for this machine's architecture alone.
 	onKernels(t, someOf(t, kernelsOfPC(t)), func(t *testing.T, k testKernel) {
 		dir := t.TempDir()

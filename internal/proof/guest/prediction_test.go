@@ -26,6 +26,7 @@ import (
 // the size of the sample, by default 500 and with GUESTS_FULL=1 2,000; GUEST_SEED its seed; by default the seed depends on the image, so
 // that the same kernel always gets the same sample.
 func TestPrediction(t *testing.T) {
+	t.Parallel()
 	eachKernel(t, func(t *testing.T, k testKernel) { predict(t, k, setting(t, "GUEST_SITES", either(2000, 500))) })
 }
 

@@ -26,6 +26,7 @@ import (
 // TestProbeAll has kprobes at all instructions of functions that a workload runs, but where the table of refusals has them: the
 // workload comes to the same, and the kernel says nothing.
 func TestProbeAll(t *testing.T) {
+	t.Parallel()
 	onKernels(t, someOf(t, kernelsOfPC(t)), probeAll)
 }
 

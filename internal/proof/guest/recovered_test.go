@@ -98,6 +98,7 @@ var recoveredCalls = []guest.Call{
 
 // TestRecovered: in live kernels, what debug information has lost and other evidence says is what it must be.
 func TestRecovered(t *testing.T) {
+	t.Parallel()
 	const least = 30 // sites with a hit
 	for _, k := range kernels(t) {
 		for _, kaslr := range []bool{true, false} {

@@ -40,6 +40,7 @@ var moreKinds = map[string]map[bool][]string{
 // and compares each fetched value: with KASLR all arguments are in records, without it they
 // are in registers where they fit.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	for _, k := range kernels(t) {
 		for _, boot := range []struct {
 			kaslr      bool

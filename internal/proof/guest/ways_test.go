@@ -183,6 +183,7 @@ var runsOfBodies = []bodyRuns{
 // TestWays makes system calls and compares the hits of all ways into bodies with the runs that
 // these calls must have.
 func TestWays(t *testing.T) {
+	t.Parallel()
 	for _, k := range kernels(t) {
 		if k.GOARCH == "amd64" && k.old() {
 			t.Run(k.Release, func(t *testing.T) {
@@ -195,6 +196,7 @@ func TestWays(t *testing.T) {
 
 // TestForeignWays is TestWays on ppc64el, whose kernel's sources and system calls are the same.
 func TestForeignWays(t *testing.T) {
+	t.Parallel()
 	for _, k := range foreignKernels(t) {
 		if k.GOARCH == "ppc64le" {
 			t.Run(k.Release, func(t *testing.T) {
