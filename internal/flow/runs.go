@@ -76,7 +76,7 @@ func (g *Graph) SolverIn(s *Solver) *Solver {
 	n := len(g.Blocks)
 	*s = Solver{
 		g: g, in: zeros(s.in, n), out: zeros(s.out, n), late: zeros(s.late, n), has: zeros(s.has, n), headed: zeros(s.headed, n), firsts: g.firsts(zeros(s.firsts, n)),
-		queued: zeros(s.queued, n), spans: zeros(s.spans, n+1), begins: s.begins[:0], back: zeros(s.back, n), turns: s.turns, over: s.over,
+		queued: zeros(s.queued, n), spans: zeros(s.spans, n+1), begins: s.begins, back: zeros(s.back, n), turns: s.turns, over: s.over,
 		work: s.work[:0], drains: s.drains[:0], states: zeros(s.states, n), found: s.found,
 	}
 	if s.turns == nil {

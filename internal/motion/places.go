@@ -184,9 +184,12 @@ func (c *Rules) OnceMore(i, first int32, in []flow.Way) bool {
 	for ; end < c.Graph.Blocks[n].Last && c.Bodies[i].Has(c.Owner[end]); end++ {
 	}
 	return !c.copied(first, end) && slices.ContainsFunc(in, func(w flow.Way) bool {
+		if w.Insn == first {
+			return false
+		}
 		from := c.Graph.Block(w.Insn)
 		comes, _ := c.Graph.Ahead(from, func(block int32) bool { return block == n })
-		if w.Insn == first || !comes {
+		if !comes {
 			return false
 		}
 		back, _ := c.Graph.Ahead(n, func(block int32) bool { return block == from })

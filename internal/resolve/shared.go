@@ -13,7 +13,7 @@ type Shared struct {
 	facts  witness.Facts
 	code   *body.Code // see codeOf
 	codeIs markedOf
-	// large is that of the function so far that takes longest to follow, if code is another's.
+	// large is the code of the function that took longest to follow so far, while code is that of another one.
 	large   *body.Code
 	largeIs markedOf
 	// instructions are those of a function, without its statements.
@@ -62,11 +62,12 @@ func (ev *Evaluator) codeOf(s *entries.Spot) (*body.Code, error) {
 	if k.code != nil && k.codeIs == of {
 		return k.code, nil
 	}
-	if is := k.largeIs == of; k.large != nil && is || tabled(k.code) >= max(tableEdges, tabled(k.large)) {
+	is := k.large != nil && k.largeIs == of
+	if is || tabled(k.code) >= max(tableEdges, tabled(k.large)) {
 		k.code, k.codeIs, k.large, k.largeIs = k.large, k.largeIs, k.code, k.codeIs
-		if is {
-			return k.code, nil
-		}
+	}
+	if is {
+		return k.code, nil
 	}
 	if k.code == nil {
 		k.code = new(body.Code)
@@ -82,6 +83,8 @@ func (ev *Evaluator) instructionsOf(s *entries.Spot) (*body.Code, error) {
 	switch {
 	case k.code != nil && k.codeIs == of:
 		return k.code, nil
+	case k.large != nil && k.largeIs == of:
+		return k.large, nil
 	case k.instructions != nil && k.instructionsAre == of:
 		return k.instructions, nil
 	}
