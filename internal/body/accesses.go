@@ -348,6 +348,14 @@ func (img *Image) Straight(from, to uint64) bool {
 	return img.straight(from, to, func(*insn.Arch, uint64, []byte) bool { return true })
 }
 
+// Onward reports whether execution can come from one link-time address to another by way of each instruction in between: by branches that are not taken, and from calls.
+func (img *Image) Onward(from, to uint64) bool {
+	whole, err := img.each(dw.Range{Lo: from, Hi: to}, func(_ uint64, in insn.Insn, _ []byte) bool {
+		return in.Onward && !in.Lost && !in.Trap
+	})
+	return whole && err == nil
+}
+
 // straight calls visit for such instructions as long as it returns true, with the code from each on, and reports whether it was called for all up to the last address.
 func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte) bool) bool {
 	arch := insn.For(img.Instructions())

@@ -146,6 +146,8 @@ type Evidence interface {
 	OfNumber() (bool, error)
 	// Turned reports whether a caller's variable has the same number at the probe as before a loop that leads there, in which it has another value.
 	Turned() (bool, error)
+	// Copied reports whether the notes at the probe are those of another way into the body: a caller's variable has one number at both, and another one in between.
+	Copied() (bool, error)
 	// Over reports whether the note also holds behind a statement of the body at the probe's address that, as another body of the function shows, assigns the parameter.
 	Over() (bool, error)
 	// Steady reports whether bodies of the function in the image show that the statements at the probe leave the parameter, all but the last.

@@ -16,7 +16,7 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside, madeBehind, passedNumber, movedOut                  bool
+	madeInside, madeBehind, passedNumber, movedOut, copied          bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -54,6 +54,7 @@ func (k known) PassedNumber() (bool, error)         { return k.passedNumber, k.e
 func (k known) Returned() (bool, error)             { return k.returned, k.err }
 func (k known) Joined() (bool, error)               { return k.joined, k.err }
 func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
+func (k known) Copied() (bool, error)               { return k.copied, k.err }
 func (k known) MovedOut() (bool, error)             { return k.movedOut, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
@@ -107,6 +108,7 @@ func TestRows(t *testing.T) {
 		{"moved out", true, views, known{movedOut: true, passedOn: true}},
 		{"of a number", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{ofNumber: true}},
 		{"views", false, views, known{ofNumber: true}},
+		{"copied", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{copied: true}},
 		{"turned", true, with(views, func(c *candidate) { c.Place = judge.Fixed }), known{turned: true}},
 		{"views: over a statement", true, with(views, func(c *candidate) { c.Note = judge.Before }), known{across: true}},
 		{"views", false, views, known{joined: true}},

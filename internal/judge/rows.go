@@ -216,6 +216,16 @@ var Rows = []Row{
 		},
 	},
 	{
+		// GCC 16, for the copies of an unrolled loop's body whose first turns are apart (-funroll-loops): "i = 1" and "v = a[1]" in all of them, though i grows.
+		Name: "copied", Because: "the notes are those of another copy of the body: a caller's variable has the same number at both, and had another one in between", Doubt: reasons.Contradictory,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if !c.Views || c.Entry || c.Note == Whole {
+				return false, nil
+			}
+			return e.Copied()
+		},
+	},
+	{
 		Name: "views: the caller's", Because: "a caller's variable is in the place to which the list changes, or that is noted late",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			// That a caller's variable is the same number means nothing: GCC 11 and 12 note "p3 >>= 2" that gives 0, and a loop's counter is 0 there.

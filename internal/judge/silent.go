@@ -88,6 +88,9 @@ func (Silent) MadeBehind() (bool, error) { return false, nil }
 // Turned is false.
 func (Silent) Turned() (bool, error) { return false, nil }
 
+// Copied is false.
+func (Silent) Copied() (bool, error) { return false, nil }
+
 // PassedNumber is false.
 func (Silent) PassedNumber() (bool, error) { return false, nil }
 

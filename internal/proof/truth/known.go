@@ -12,8 +12,6 @@ var known = []struct {
 	label, arg string
 	why        string
 }{
-	{"gcc-16 -O3 -no-pie -funroll-loops", "first_turn", "i", "GCC 16 gives that of a loop's second turn in all copies of the later ones"},
-	{"gcc-16 -O3 -no-pie -funroll-loops", "first_turn", "v", "GCC 16 gives that of a loop's second turn in all copies of the later ones"},
 	{"clang", "unset", "n", "LLVM folds the body's n + n into the caller's shift, and names the register of the sum"},
 	{"rustc -C opt-level=1", "visit", "i", "LLVM gives the register of the loop's next index for this turn's"},
 }
