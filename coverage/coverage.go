@@ -177,8 +177,11 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 
 // MeasureAll is Measure, which also follows the code of all functions into which others were inlined, and predicts a probe at each
 // address of an inlined site: kprobes in a kernel, uprobes in other files. Probes is nil for relocatable files, kernel modules among
-// them.
+// them. The report is kept with the image's index, if there is one, and then read from there.
 func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
+	if r := kept(img); r != nil {
+		return r, nil
+	}
 	m := newMeasurement(img)
 	ways, addrs := make([]Ways, len(m.sharers)), make([]addresses, len(m.sharers))
 	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *runs.Ways) error {
@@ -197,7 +200,9 @@ func MeasureAll(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	}
 	r := m.report()
 	r.Ways = sumWays(ways)
-	r.Probes, err = measureProbes(ctx, img, addrs)
+	if r.Probes, err = measureProbes(ctx, img, addrs); err == nil {
+		keep(img, r)
+	}
 	return r, err
 }
 

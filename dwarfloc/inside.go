@@ -15,6 +15,8 @@ func init() {
 		EachWays:          (*Image).eachWithWays,
 		File:              (*Image).elf,
 		KeepDerived:       (*Image).keepDerived,
+		Kept:              (*Image).keptCoverage,
+		Keep:              (*Image).keepCoverage,
 		Ready:             (*Image).ready,
 		Memory:            (*Image).memoryAt,
 		ImageType:         (*Image).typeNamed,

@@ -1,6 +1,8 @@
 package dwarfloc
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/folded"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -60,6 +62,33 @@ func (u *unit) folded(rec int32) (bool, error) {
 		return err == nil, err
 	}
 	return folded.Foreign(u.Unit, rec)
+}
+
+// keptCoverage is inside.Kept.
+func (img *Image) keptCoverage() (b []byte) {
+	if !img.whole() || !img.ready() {
+		return nil
+	}
+	err := img.guard(func() error {
+		b = slices.Clone(img.r.Index.DerivedOfImage(index.BlockCoverage))
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// keepCoverage is inside.Keep.
+func (img *Image) keepCoverage(b []byte) {
+	if img.whole() && img.r.Index.Keeps() {
+		img.r.Index.DeriveImage(index.BlockCoverage, b)
+	}
+}
+
+// whole reports whether the image answers by all that its own debug information says, and by nothing else.
+func (img *Image) whole() bool {
+	return img.r != nil && img.o.TypesOf == nil && img.o.Recover == nil && img.lost == nil
 }
 
 // keepDerived is inside.KeepDerived.

@@ -24,6 +24,7 @@ const (
 	BlockExtents         // see entries.Image.UnitsAt
 	BlockPlain           // see entries.Unit.Plain
 	BlockClaims          // see witness.Controls.Keep
+	BlockCoverage        // see coverage.MeasureAll
 	imageBlocks
 )
 

@@ -57,6 +57,13 @@ var File = f.File
 // KeepDerived writes what answers have derived of the image into its kept index, if there is one, as Close does: the ways of bodies.
 var KeepDerived = f.KeepDerived
 
+// Kept returns what Keep was given of the image, by this process or one before, or nil.
+var Kept = f.Kept
+
+// Keep notes the coverage of the image, in a form that its caller chooses, for its kept index; but not if this depends on more than the image: on types that another one has, on rules
+// that are left out, or on split units that are not there.
+var Keep = f.Keep
+
 // Ready reads the kept index of an image, and reports whether there is one: symbols are then found by their addresses at once.
 var Ready = f.Ready
 

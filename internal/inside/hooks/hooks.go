@@ -21,6 +21,8 @@ type Functions[I, S, L, V, M any] struct {
 	Data              func(img *I, symbol string, offset uint64) (*V, error)
 	File              func(img *I) *image.File
 	KeepDerived       func(img *I) error
+	Kept              func(img *I) []byte
+	Keep              func(img *I, b []byte)
 	Ready             func(img *I) bool
 	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *runs.Ways) error) error
 	Memory            func(img *I, name string, addr uint64) *V

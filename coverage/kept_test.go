@@ -1,0 +1,52 @@
+package coverage_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// TestKept: the next process reads the report of the one before, and it is the same; unless it asks by other rules.
+func TestKept(t *testing.T) {
+	const name = "run-gcc12-O2-dwarf5.exe"
+	path, err := fixtures.WriteTo(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(t.TempDir(), "cache")
+	measure := func(o dwarfloc.Options, isKept bool) *coverage.Report {
+		t.Helper()
+		o.Warn = func(err error) { t.Error(err) }
+		img, err := dwarfloc.Open(path, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := inside.Kept(img) != nil; got != isKept {
+			t.Errorf("%s: a report is kept: %v, want %v", name, got, isKept)
+		}
+		r, err := coverage.MeasureAll(context.Background(), img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	kept := dwarfloc.Options{CacheDir: cache}
+	want := measure(dwarfloc.Options{}, false)
+	for _, isKept := range []bool{false, true} {
+		if diff := cmp.Diff(want, measure(kept, isKept), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s, kept: %v: (-want +got)\n%s", name, isKept, diff)
+		}
+	}
+	measure(dwarfloc.Options{CacheDir: cache, Recover: []string{}}, false)
+}
