@@ -31,6 +31,21 @@ func (s *State) Part(a Value) (p Part, ok bool) {
 	return p, true
 }
 
+// LoadedFrom returns where in memory a number was, or one of which it is a part. ok is false if it was in none.
+func (s *State) LoadedFrom(a Value) (at Value, ok bool) {
+	for {
+		k := &s.t.Symbols[a.Single()]
+		switch k.Kind {
+		case Loaded:
+			return k.Of, true
+		case ZeroExtended, SignExtended, Partly:
+			a = k.Of
+		default:
+			return at, false
+		}
+	}
+}
+
 // accesses reports whether more than so many bits were read or written at an address.
 func (t *Trace) accesses(at Value, bits uint8) bool {
 	for i := range t.Symbols {
