@@ -140,7 +140,7 @@ func (e *evidence) isOneOf(s *body.State, of []body.Number) (is bool) {
 				continue
 			}
 			at, loaded := s.LoadedFrom(of[i])
-			is = is || memory && loaded && at == n || !memory && s.Low(of[i], bits) == s.Low(n, bits)
+			is = is || memory && loaded && s.Alike(at, n) || !memory && s.Alike(s.Low(of[i], bits), s.Low(n, bits))
 		}
 	}
 	e.v.Loc.Exprs(func(x *loc.Expr) {
@@ -159,12 +159,11 @@ func (e *evidence) isOneOf(s *body.State, of []body.Number) (is bool) {
 
 // explained reports whether a variable in scope, or a parameter of the body, is noted in one of some registers, or a parameter nowhere. alone is set if the body has one parameter.
 func (e *evidence) explained(entry dw.Entry, of body.Registers) (alone, is bool, err error) {
-	in := func(its *entries.Chosen) {
+	in := func(its *entries.Chosen) bool {
 		var l loc.Location
-		if r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l); err != nil || r.Code != reasons.None {
-			is = true
-		}
+		r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l)
 		eachRegister(&l, func(n uint64) { is = is || of.Has(n) })
+		return err == nil && r.Code == reasons.None
 	}
 	if err := e.readCallers(); err != nil {
 		return false, false, err
@@ -172,27 +171,19 @@ func (e *evidence) explained(entry dw.Entry, of body.Registers) (alone, is bool,
 	for i := range e.ev.callers {
 		in(&e.ev.callers[i].Chosen)
 	}
-	if is {
-		return false, true, nil
-	}
 	count := 0
 	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
+		var its entries.Chosen
+		switch {
+		case x.Location.Form == 0:
+		case x.Location.IsBlock():
+			its.Expr = x.Location.Bytes()
+		default:
+			its, _ = x.U.Choose(x.Location, x.Views, e.s.At, true) // an error is reported where that parameter is asked for
+		}
 		count++
-		if x.Location.Form == 0 {
+		if x.Constant.Form == 0 && (len(its.Expr) == 0 || !in(&its)) {
 			is = true
-			return false, nil
-		}
-		its := entries.Chosen{Expr: x.Location.Bytes()}
-		if !x.Location.IsBlock() {
-			if its, err = x.U.Choose(x.Location, x.Views, e.s.At, true); err != nil {
-				is = true
-				return false, nil
-			}
-		}
-		if len(its.Expr) == 0 {
-			is = true
-		} else {
-			in(&its)
 		}
 		return !is, nil
 	})

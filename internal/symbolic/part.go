@@ -46,6 +46,25 @@ func (s *State) LoadedFrom(a Value) (at Value, ok bool) {
 	}
 }
 
+// Alike reports whether two numbers are equal if stores in between have not changed what they were loaded from.
+func (s *State) Alike(a, b Value) bool {
+	if a.Const != b.Const {
+		return false
+	}
+	for i, x := range a.Terms {
+		y := b.Terms[i]
+		if x == y {
+			continue
+		}
+		m, n := &s.t.Symbols[x.Symbol], &s.t.Symbols[y.Symbol]
+		extended := m.Kind == ZeroExtended || m.Kind == SignExtended
+		if x.Scale != y.Scale || m.Kind != n.Kind || m.Bits != n.Bits || m.Kind != Loaded && !extended || !s.Alike(m.Of, n.Of) {
+			return false
+		}
+	}
+	return true
+}
+
 // accesses reports whether more than so many bits were read or written at an address.
 func (t *Trace) accesses(at Value, bits uint8) bool {
 	for i := range t.Symbols {
