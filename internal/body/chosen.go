@@ -1,10 +1,12 @@
 package body
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // ChosenCopy reports whether an instruction before a link-time address, in code that only goes on at the next one, and in none of some ranges, has chosen between another value
@@ -59,4 +61,91 @@ func (c *Code) idle(register uint64, from int32) bool {
 		}
 		return len(g.Blocks[b].Succs) == 0, true
 	})
+}
+
+// Choice is an instruction that gives a register one of two numbers.
+type Choice struct {
+	Addr, Register uint64
+	Row            dw.Row
+	Passed         Registers
+}
+
+// ChoiceBefore returns the last choice in the straight code before a link-time address that is in none of some ranges, and the registers that have there what it has made, or what others
+// have made of that: if an instruction in the ranges reads one of them, on the path on which no branch is taken.
+func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) {
+	if !u.Image.mayChoose(at) {
+		return c, nil
+	}
+	rows, err := u.Rows()
+	if err != nil {
+		return c, err
+	}
+	from, ok := u.Image.straightBefore(rows, at, near)
+	if !ok {
+		return c, nil
+	}
+	u.Image.straight(from, at, func(arch *insn.Arch, addr uint64, code []byte) bool {
+		w, known := arch.Writes(code)
+		r := uint64(bits.TrailingZeros64(uint64(w.Registers)))
+		if known && w.Registers.One() && arch.Chooses(code, r) && !dw.Covers(ranges, addr) {
+			c.Addr, c.Register = addr, r
+		}
+		return true
+	})
+	if c.Addr == 0 {
+		return c, nil
+	}
+	if row := dw.RowAt(rows, c.Addr); row != nil {
+		c.Row = *row
+	}
+	c.Passed = u.Image.passed(&c, at, ranges)
+	return c, nil
+}
+
+// mayChoose reports whether there may be an instruction that chooses near before a link-time address. Of most there is none, and where instructions begin is not asked for then.
+func (img *Image) mayChoose(at uint64) (may bool) {
+	if img.Instructions() != "amd64" {
+		return true
+	}
+	err := img.View(at-near, near, func(code []byte) {
+		for i := 1; i < len(code) && !may; i++ {
+			may = code[i-1] == 0x0f && code[i]&0xf0 == 0x40 // cmov
+		}
+	})
+	return may || err != nil
+}
+
+// passed returns Choice.Passed.
+func (img *Image) passed(c *Choice, at uint64, ranges []dw.Range) Registers {
+	sec := img.SectionAt(c.Addr)
+	if sec == nil {
+		return 0
+	}
+	arch, of, there, read := insn.For(img.Instructions()), Registers(0), Registers(0), false
+	_, _ = img.each(dw.Range{Lo: c.Addr, Hi: min(c.Addr+maxFirst, sec.Addr+sec.Size)}, func(addr uint64, in insn.Insn, code []byte) bool {
+		if addr <= at {
+			there = of
+		}
+		switch reads, w, known := arch.Accesses(code); {
+		case addr == c.Addr:
+			of = 1 << c.Register
+		case !in.Onward || in.Call || in.Trap:
+			return false
+		case in.Branches || in.Nop:
+		case !known:
+			return false
+		case reads&of == 0:
+			of &^= w.Registers
+		case dw.Covers(ranges, addr):
+			read = true
+			return false
+		default:
+			of |= w.Registers
+		}
+		return of != 0
+	})
+	if !read {
+		return 0
+	}
+	return there
 }

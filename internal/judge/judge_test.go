@@ -16,7 +16,8 @@ type known struct {
 	joined, kept, alone, turned, elsewhere, hoisted, across, steady bool
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
-	madeInside, madeBehind, passedNumber, movedOut, copied          bool
+	madeInside, madeBehind, passedNumber, movedOut                  bool
+	copied, passedOther                                             bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -43,6 +44,7 @@ func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 func (k known) Hoisted() (bool, error)              { return k.hoisted, k.err }
 func (k known) ChosenSince() (bool, error)          { return k.chosen, k.err }
+func (k known) PassedOther() (bool, error)          { return k.passedOther, k.err }
 func (k known) Kept() (bool, error)                 { return k.kept, k.err }
 func (k known) Alone() (bool, error)                { return k.alone, k.err }
 func (k known) Elsewhere() (bool, error)            { return k.elsewhere, k.err }
@@ -141,6 +143,7 @@ func TestRows(t *testing.T) {
 			c.Entry, c.Clone, c.Removed, c.Note, c.Place = true, true, true, judge.Whole, judge.Fixed
 		}), known{}},
 		{"removed", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{assigned: judge.Between}},
+		{"removed", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{passedOther: true}},
 		{"removed", true, with(unmarked, func(c *candidate) { c.Entry, c.Clone, c.Removed, c.Note = true, true, true, judge.Whole }), known{}},
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Whole, judge.Fixed }), known{}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Entry, c.Clone, c.Note, c.Place = true, true, judge.Later, judge.Computed }), known{begun: true}},

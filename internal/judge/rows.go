@@ -98,8 +98,10 @@ var Rows = []Row{
 			if c.Removed {
 				return true, nil
 			}
-			a, err := e.Assigned()
-			return a != Never, err
+			if a, err := e.Assigned(); a != Never || err != nil {
+				return true, err
+			}
+			return e.PassedOther()
 		},
 	},
 	{

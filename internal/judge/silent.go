@@ -97,6 +97,9 @@ func (Silent) PassedNumber() (bool, error) { return false, nil }
 // Steady is false.
 func (Silent) Steady() (bool, error) { return false, nil }
 
+// PassedOther is false.
+func (Silent) PassedOther() (bool, error) { return false, nil }
+
 // ChosenSince is false.
 func (Silent) ChosenSince() (bool, error) { return false, nil }
 

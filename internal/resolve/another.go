@@ -9,6 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -86,6 +88,32 @@ func (e *evidence) unpassed() (bool, error) {
 	}
 	root, err := e.x.Ultimate(nil)
 	return named[root], err
+}
+
+// PassedOther looks at what calls say of what the clone is not passed. GCC 16 can lose the 2 of "f(2)" where it makes a clone of f for 2, and then notes what f makes of it for the whole body.
+func (e *evidence) PassedOther() (bool, error) {
+	u, n := e.s.U, e.v.Loc.Expr
+	if e.v.Loc.Kind != loc.KindConstant || n.Op != ops.Const || u.Img.LeftOut.Has(rule.Caller) {
+		return false, nil
+	}
+	size, err := e.v.Type.ByteSize()
+	if err != nil || size <= 0 || size > 8 {
+		return false, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	root, err := e.x.Ultimate(nil)
+	if err != nil {
+		return false, err
+	}
+	d, err := describedBy(u, wanted{rec: u.Body.Outermost(e.s.Rec), parameter: root, nested: e.ev.nested})
+	if err != nil {
+		return false, err
+	}
+	for i := range d.passed {
+		if v := d.passed[i].Value; v.Op == ops.Const && (v.K^n.K)<<(64-8*size) != 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // doubled reports whether two parts of an object are in one register.

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -17,7 +21,10 @@ func (e *evidence) ChosenSince() (bool, error) {
 		return false, nil
 	}
 	if entry == nil {
-		return e.chosenCopy()
+		if chosen, err := e.chosenCopy(); chosen || err != nil {
+			return chosen, err
+		}
+		return e.chosenFor()
 	}
 	c, err := e.ev.instructionsOf(e.s)
 	if err != nil {
@@ -71,4 +78,114 @@ func entryValueIn(expr []byte) []byte {
 		return nil
 	}
 	return expr[:2+int(expr[1])]
+}
+
+// chosenFor asks whether an instruction in front of the body has chosen between what the note says and another number, in a register from which the body reads what it is passed: of
+// "f(c ? x : y)" GCC notes one of both. It is that of the body's only parameter too if it is of the call's statement. A variable that is noted there, a parameter that is noted nowhere, and
+// a note that has a choice itself, refute it: what was chosen is that.
+func (e *evidence) chosenFor() (bool, error) {
+	s := e.s
+	if !e.v.Located() || e.ev.candidate.Place == judge.Fixed || e.chooses() {
+		return false, nil
+	}
+	c, ev := &e.ev.choice, e.ev
+	if !ev.choiceRead {
+		ranges, err := s.U.Extent(&s.PCs)
+		if err != nil {
+			return false, err
+		}
+		if *c, err = s.U.Body.ChoiceBefore(s.At.Addr, ranges); err != nil {
+			return false, err
+		}
+		ev.choiceRead = true
+	}
+	if c.Passed == 0 {
+		return false, nil
+	}
+	entry, err := s.Entry()
+	if err != nil {
+		return false, err
+	}
+	alone, explained, err := e.explained(entry, c.Passed)
+	if explained || err != nil {
+		return false, err
+	}
+	if alone {
+		_, call, err := callOf(s.U, s.Rec, entry)
+		if err != nil || call.File == c.Row.File && call.Line == c.Row.Line {
+			return err == nil, err
+		}
+	}
+	code, err := e.ev.instructionsOf(s)
+	if err != nil || code.Graph == nil {
+		return false, err
+	}
+	state, of := code.Held().Choice(c.Register, c.Addr, s.At.Addr)
+	return of != nil && e.isOneOf(state, of), nil
+}
+
+// chooses reports whether the note has a choice.
+func (e *evidence) chooses() (chooses bool) {
+	e.v.Loc.Exprs(func(x *loc.Expr) { x.Walk(func(x *loc.Expr) { chooses = chooses || x.Op == ops.Select }) })
+	return chooses
+}
+
+// isOneOf reports whether the note is, or is made of, one of some numbers that are no constants.
+func (e *evidence) isOneOf(s *body.State, of []body.Number) (is bool) {
+	const bits = 32 // of numbers that are as large as an int, or larger
+	look := func(x *loc.Expr, memory bool) {
+		n, known := numberOf(s, x)
+		for i := range of {
+			if !known || of[i].IsConstant() {
+				continue
+			}
+			at, loaded := s.LoadedFrom(of[i])
+			is = is || memory && loaded && s.Alike(at, n) || !memory && s.Alike(s.Low(of[i], bits), s.Low(n, bits))
+		}
+	}
+	e.v.Loc.Exprs(func(x *loc.Expr) {
+		if e.v.Loc.Kind == loc.KindMemory {
+			look(x, true)
+		}
+		x.Walk(func(x *loc.Expr) {
+			look(x, false)
+			if x.Op == ops.Deref {
+				look(x.A, true)
+			}
+		})
+	})
+	return is
+}
+
+// explained reports whether a variable in scope, or a parameter of the body, is noted in one of some registers, or a parameter nowhere. alone is set if the body has one parameter.
+func (e *evidence) explained(entry dw.Entry, of body.Registers) (alone, is bool, err error) {
+	in := func(its *entries.Chosen) bool {
+		var l loc.Location
+		r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l)
+		eachRegister(&l, func(n uint64) { is = is || of.Has(n) })
+		return err == nil && r.Code == reasons.None
+	}
+	if err := e.readCallers(); err != nil {
+		return false, false, err
+	}
+	for i := range e.ev.callers {
+		in(&e.ev.callers[i].Chosen)
+	}
+	count := 0
+	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
+		var its entries.Chosen
+		switch {
+		case x.Location.Form == 0:
+		case x.Location.IsBlock():
+			its.Expr = x.Location.Bytes()
+		default:
+			its, _ = x.U.Choose(x.Location, x.Views, e.s.At, true) // an error is reported where that parameter is asked for
+		}
+		count++
+		if x.Constant.Form == 0 && (len(its.Expr) == 0 || !in(&its)) {
+			is = true
+		}
+		return !is, nil
+	})
+	return count == 1, is, err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -33,6 +34,8 @@ type Evaluator struct {
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool
+	choice      body.Choice // see evidence.chosenFor
+	choiceRead  bool
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
 	witness     *witness.Body // once it is needed
@@ -66,7 +69,7 @@ func (ev *Evaluator) Begin(s *entries.Spot) {
 	ev.BigEndian = s.U.Img.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.spot = s
-	ev.cfaExpr, ev.fbExpr, ev.callersRead, ev.midwayRead = nil, nil, false, false
+	ev.cfaExpr, ev.fbExpr, ev.callersRead, ev.midwayRead, ev.choiceRead = nil, nil, false, false, false
 	ev.passed.Forget()
 	ev.said.asked, ev.said.known, ev.said.claims = 0, false, ev.said.claims[:0]
 	if ev.witness != nil {

@@ -31,6 +31,40 @@ func (s *State) Part(a Value) (p Part, ok bool) {
 	return p, true
 }
 
+// LoadedFrom returns where in memory a number was, or one of which it is a part. ok is false if it was in none.
+func (s *State) LoadedFrom(a Value) (at Value, ok bool) {
+	for {
+		k := &s.t.Symbols[a.Single()]
+		switch k.Kind {
+		case Loaded:
+			return k.Of, true
+		case ZeroExtended, SignExtended, Partly:
+			a = k.Of
+		default:
+			return at, false
+		}
+	}
+}
+
+// Alike reports whether two numbers are equal if stores in between have not changed what they were loaded from.
+func (s *State) Alike(a, b Value) bool {
+	if a.Const != b.Const {
+		return false
+	}
+	for i, x := range a.Terms {
+		y := b.Terms[i]
+		if x == y {
+			continue
+		}
+		m, n := &s.t.Symbols[x.Symbol], &s.t.Symbols[y.Symbol]
+		extended := m.Kind == ZeroExtended || m.Kind == SignExtended
+		if x.Scale != y.Scale || m.Kind != n.Kind || m.Bits != n.Bits || m.Kind != Loaded && !extended || !s.Alike(m.Of, n.Of) {
+			return false
+		}
+	}
+	return true
+}
+
 // accesses reports whether more than so many bits were read or written at an address.
 func (t *Trace) accesses(at Value, bits uint8) bool {
 	for i := range t.Symbols {
