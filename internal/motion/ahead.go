@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -68,6 +69,58 @@ func (c *Rules) Early(i, first int32) bool {
 	}
 	acts, leaves := c.actsAhead(i, n)
 	return acts && leaves
+}
+
+// LowestEarly reports whether a way into a body without statements is only where the lowest piece of its code is (see Lowest), and that was computed before tests of the caller's, on one
+// side of which alone the body goes on: GCC merges the rest with others' and leaves its statements out, but not those of what is computed in straight code. Nothing of the caller's needs
+// the piece up to the first test: what a run has made that begins there, and is used, is needed. And the source does not have the call before the test: GCC moves the rest of what only
+// computes behind a test that the rest is needed for.
+func (c *Rules) LowestEarly(i int32, w *flow.Way) bool {
+	if !c.Unit.GNU() || !c.Lowest(i, w) {
+		return false
+	}
+	n := c.Graph.Block(w.Insn)
+	if compares, ok := c.beforeTest(i, n); !ok || compares {
+		return false
+	}
+	if goesOn, leaves := c.Graph.Ahead(n, func(block int32) bool { own, _ := c.ownIn(i, block); return own }); !goesOn || !leaves {
+		return false
+	}
+	if c.callsBefore(i, c.Graph.Blocks[n].Last-1) {
+		return false
+	}
+	made := insn.Registers(0)
+	for at, last := w.Insn, c.Graph.Blocks[c.Graph.Block(w.Insn)].Last; at < last; at++ {
+		code := c.Graph.Bytes(at)
+		reads, _, ok := c.Arch.Accesses(code)
+		writes, known := c.Arch.Writes(code)
+		switch own := c.Bodies[i].Has(c.Owner[at]); {
+		case own:
+			made |= writes.Registers
+		case c.Graph.Insns[at].Kind != flow.Plain:
+		case !known || !ok || reads&made != 0:
+			return false
+		default:
+			made &^= writes.Registers
+		}
+	}
+	return true
+}
+
+// callsBefore reports whether the source has the call of a body before an instruction, in the body around both.
+func (c *Rules) callsBefore(i, n int32) bool {
+	r, own := c.RowAt(n), c.Owner[n]
+	for p := c.Bodies[i].Parent; p >= 0; i, p = p, c.Bodies[p].Parent {
+		if !c.Bodies[p].Has(own) {
+			continue
+		}
+		call, at := &c.Bodies[i].Call, body.CallPlace{File: r.File, Line: r.Line}
+		for ; own != p; own = c.Bodies[own].Parent {
+			at = c.Bodies[own].Call
+		}
+		return call.File == at.File && call.Line < at.Line
+	}
+	return false
 }
 
 // ownIn reports whether a block has instructions of a body, and whether one does what can be seen.

@@ -30,6 +30,8 @@
 //	(of Joins)           the test falls through                         have there it lacks; a run whose rest is known   the marks
 //	restIn               merged a body's rest with another's, from      the last statements are equal, and the body      edge behind
 //	(of Joins)           the midst of a statement on                    lacks what the other does next; a run without    the marks
+//	callIn               merged a body's call with another's, from      the last statements are equal, and the body has  edge behind
+//	(of Joins)           the call on                                    no call; a run without one                       the marks
 //	goesOnPast           threaded a path past a body's first test to    a test of the body leads to what it does next,   edge unsure
 //	(of Joins)           its second one, and left the first's marker    behind the marker of that test; its next turn
 //	InMerged             merged that with the beginning of one more     a jump is all that is there of the body; a run     again
@@ -42,6 +44,9 @@
 //	                                                                    body that has nothing to do here
 //	Lowest               merged an end of the body with others'         no entry and no statement where its lowest       again
 //	                                                                    piece is; an entry that GCC does not write
+//	LowestEarly          computed a part ahead of the caller's test,    no statement, and the body goes on behind one    again
+//	                     and merged the rest with others'               side; a call before the test in the source, or
+//	                                                                    a part that the caller needs up to the test
 //	MergedAway           merged the ends of two paths                   the body's record alone is where another body    again
 //	                                                                    begins; a record of a run of its own
 //	MergedPart           merged the rests of split functions            called from where it is declared, in another     again

@@ -96,10 +96,23 @@ func (c *Rules) restIn(from int32, at []body.Statement) bool {
 	}
 	k := sort.Search(len(c.Statements), func(i int) bool { return c.Statements[i].Addr > y.Addr })
 	if k == len(c.Statements) || c.Statements[k].Block != y.Block || c.Statements[k].Own != y.Own {
-		return false
+		return c.callIn(r.Own, y)
 	}
 	next := &c.Statements[k]
 	return next.Place != y.Place && !slices.ContainsFunc(c.Statements, func(s body.Statement) bool { return s.Own == r.Own && s.Place == next.Place })
+}
+
+// callIn reports whether what follows a statement, which no other one of its body does in the block, is the call that it is of, and a body that has the same statement has none: its own was merged
+// with that.
+func (c *Rules) callIn(own int32, s *body.Statement) bool {
+	first := c.Graph.Blocks[s.Block].First
+	x, y := own, s.Own
+	for y != c.Owner[first] { // the call may be of the body around both
+		if x, y = c.Bodies[x].Parent, c.Bodies[y].Parent; x < 0 || y < 0 || x == y || c.FunctionOf(x) != c.FunctionOf(y) {
+			return false
+		}
+	}
+	return c.Bodies[x].Parent >= 0 && c.calls(first) && !c.HasSuch(x, c.calls)
 }
 
 // goesOnPast reports whether a test of a body leads to an instruction of the body, where the statements of another path end with the one that the test is of: on that path all that the block has of
@@ -337,11 +350,19 @@ func Joined(code *body.Code, rec int32, addr uint64) bool {
 }
 
 // LeftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
-// statement, and nothing that can be seen and no test, of which most other bodies of the function have some. GCC has merged the rest with that of another call.
+// statement, and nothing that can be seen and no test, of which most other bodies of the function have some, or all in the same code where link-time optimization
+// has put the function into another unit. GCC has merged the rest with that of another call.
 func (c *Rules) LeftOver(i int32) bool {
 	b := &c.Bodies[i]
-	return b.Parent >= 0 && !b.Marked && !slices.ContainsFunc(c.Statements, func(r body.Statement) bool { return b.Has(r.Own) }) &&
-		!c.HasSuch(i, func(n int32) bool { return c.Graph.Insns[n].Kind == flow.Branch || c.Acts(n) }) && c.MostAct(b.Rec)
+	acts := func(n int32) bool { return c.Graph.Insns[n].Kind == flow.Branch || c.Acts(n) }
+	if b.Parent < 0 || b.Marked || slices.ContainsFunc(c.Statements, func(r body.Statement) bool { return b.Has(r.Own) }) || c.HasSuch(i, acts) {
+		return false
+	}
+	if c.Unit.Recs[b.Rec].Root >= 0 {
+		return c.MostAct(b.Rec)
+	}
+	t := c.TwinsOf(i)
+	return t != nil && !slices.ContainsFunc(t.Bodies, func(k int32) bool { return k != i && !c.HasSuch(k, acts) })
 }
 
 // Lowest reports whether a way into a body is only where the lowest piece of its code is: GCC says where a body is entered as long as anything there is

@@ -128,30 +128,35 @@ func (c *Code) piecesOf(i int32, kin map[int32]kinship, starts map[body.Place]bo
 }
 
 // goesOnIn reports whether a run that has begun in other bodies goes on in a body, at the first instruction of a block, where runs of another one begin that has lost what it
-// begins with. Each path there comes from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
+// begins with. Paths come there from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
 // but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place. The caller may
 // compute between the two what it passes and the beginning of the body does not need: at the line of the call in which the run has begun, or the rest needs what the bodies have computed.
-func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
+// A path may come from the caller too, whose test LLVM has put together with that of one of the bodies: there a run begins. perhaps is set if one has gone on and another one
+// begins, by the path, on which the bodies that lead there say so.
+func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, perhaps bool) {
 	g := c.Graph
 	if g.Paths(block) == 0 {
-		return false
+		return false, false
 	}
 	passes := c.Past(g.Blocks[block].First) != at || !g.OnlyBehind(block, func(last int32) bool { return c.oneOf(kin, i, c.beforePadding(last)) >= 0 })
 	needs := !passes || c.needsKin(kin, i, at)
 	place := c.placeIn(kin, i, c.RowAt(at), at)
-	var begun []int32 // the bodies in which the run has begun
-	lost := true      // none of them has code at the place
+	var begun []int32         // the bodies in which the run has begun
+	lost, some := true, false // all of them, and one of them, has no code at the place
+	outside := false          // there is a path from the caller
 	seen := make(map[int32]bool)
 	var comes func(block, end int32, line body.CallPlace) bool
 	comes = func(block, end int32, line body.CallPlace) bool {
 		for n := end - 1; n >= g.Blocks[block].First; n-- {
 			if from := c.oneOf(kin, i, n); from >= 0 {
 				call := &c.Bodies[from].Call
-				begun, lost = append(begun, from), lost && !c.hasPlace(kin, i, from, place)
+				has := c.hasPlace(kin, i, from, place)
+				begun, lost, some = append(begun, from), lost && !has, some || !has
 				return (needs || line.Line == 0 || line.Line == call.Line && line.File == call.File) && from != in && c.shares(from, in)
 			}
 			if k := g.Insns[n].Kind; k != flow.Nop && k != flow.Jump && (k != flow.Plain || c.Acts(n)) {
-				return false
+				outside = true
+				return true
 			}
 			if at := c.lineIn(c.Bodies[i].Parent, n); at.Line != 0 && g.Insns[n].Kind == flow.Plain {
 				if line.Line != 0 && line != at {
@@ -169,7 +174,13 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) bool {
 			return comes(p, last+1, line)
 		})
 	}
-	return comes(block, at, body.CallPlace{}) && (lost || c.needsRest(kin, i, at, begun))
+	if !comes(block, at, body.CallPlace{}) || len(begun) == 0 {
+		return false, false
+	}
+	if goesOn = lost || !outside && c.needsRest(kin, i, at, begun); goesOn {
+		return true, false
+	}
+	return false, some && !outside
 }
 
 // lineIn returns the line of a body's text that an instruction of it is at, or the call of what is inlined there that has the instruction. Its number is 0 if there is none.

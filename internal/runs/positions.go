@@ -67,9 +67,11 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 					continue // it is of the way to there that is another turn of the body's own loop
 				}
 				if m := c.member(kin, own); m >= 0 {
-					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] && !c.goesOnIn(kin, i, m, int32(n), at) {
-						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit})
-						piece, within, pending = false, false, -1
+					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] {
+						if goesOn, _ := c.goesOnIn(kin, i, m, int32(n), at); !goesOn {
+							out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit})
+							piece, within, pending = false, false, -1
+						}
 					}
 					if other = m; kin[m] == sharer {
 						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkTwin})
@@ -94,7 +96,12 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 			if r != nil {
 				pos = c.placeIn(kin, i, r, at)
 			}
-			begins := starts[pos] && (kin == nil || piece || !c.goesOnIn(kin, i, i, int32(n), at))
+			begins, perhaps := starts[pos], false
+			if begins && kin != nil && !piece {
+				var goesOn bool
+				goesOn, perhaps = c.goesOnIn(kin, i, i, int32(n), at)
+				begins = !goesOn
+			}
 			row := r != nil && r.Addr == in.Addr
 			switch {
 			case !piece:
@@ -102,7 +109,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[body.Place]bool
 				if begins || starts != nil && kin == nil && (c.loadsFor(i, at, starts) || c.UsedAgain(i, at, func(n int32) bool { return starts[c.PlaceOf(c.RowAt(n), n)] })) {
 					kind = flow.MarkEnter
 				}
-				if begins && c.BehindTest(i, int32(n), at) || c.OnlyLeaves(i, at) {
+				if perhaps || begins && c.BehindTest(i, int32(n), at) || c.OnlyLeaves(i, at) {
 					kind = flow.MarkPerhaps
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
