@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // step is what copies of an instruction have in common.
@@ -34,6 +35,9 @@ func (c *Rules) Repeated(i int32, block *flow.Block, from, at int32) bool {
 	if c.Unit.GNU() {
 		return c.ActsFrom(i, from, at) || !c.ActsFrom(i, at, block.Last)
 	}
+	if c.comparesBoth(i, block, from, at) {
+		return false
+	}
 	each := func(from, to int32, f func(n int32, s step)) {
 		for n := from; n < min(to, block.Last); n++ {
 			if s, ok := c.stepAt(n); ok && c.Bodies[i].Has(c.Owner[n]) && c.Graph.Insns[n].Kind != flow.Nop {
@@ -52,6 +56,35 @@ func (c *Rules) Repeated(i int32, block *flow.Block, from, at int32) bool {
 		}
 	})
 	return !other || len(first) == 0
+}
+
+// comparesBoth reports whether a body's branch ends a block, and the body's first comparison, from one instruction on, is of what instructions of it have made up to another one and of what others have
+// made from that on: both are loaded for it, at one position, as that of a macro is. Runs of which the second one compares with what the first one has left would compare in the first one too.
+func (c *Rules) comparesBoth(i int32, block *flow.Block, from, at int32) bool {
+	own := func(n int32) bool { return c.Bodies[i].Has(c.Owner[n]) }
+	if last := block.Last - 1; c.Graph.Insns[last].Kind != flow.Branch || !own(last) {
+		return false
+	}
+	var one, two insn.Registers
+	for n := from; n < block.Last-1; n++ {
+		if c.Graph.Insns[n].Kind == flow.Nop {
+			continue
+		}
+		reads, w, ok := c.Arch.Accesses(c.Graph.Bytes(n))
+		if !ok {
+			return false
+		}
+		if own(n) && w == (insn.Writes{}) {
+			return n > at && reads&one != 0 && reads&two != 0
+		}
+		one, two = one&^w.Registers, two&^w.Registers
+		if own(n) && n < at {
+			one |= w.Registers
+		} else if own(n) {
+			two |= w.Registers
+		}
+	}
+	return false
 }
 
 // copied reports whether a body has copies of instructions, from one to another, elsewhere. What loads a register again that was stored to the frame is no copy of

@@ -99,6 +99,8 @@
 //	                                                                    earlier line on each path; a loop of its own
 //	Repeated,            copied the body, or its loop's turns           equal instructions, and something of its own     enter, perhaps or
 //	GoesOnBehind                                                        in each copy, or behind all; turns that differ   inside
+//	comparesBoth         loads both sides of a comparison with the      the body's branch ends the block, and its first  inside
+//	(of Repeated)        position of a macro (LLVM)                     comparison needs both; one in the first, too
 //	ActsAgain            put instructions of one expression apart       GCC, nothing that acts behind the second is as   perhaps
 //	                                                                    before it; runs of which one was made
 //	UsedAgain            unrolled a caller's loop, and computes what     the caller uses what the body has made, before a    enter

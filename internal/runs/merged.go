@@ -131,8 +131,8 @@ func (c *Code) piecesOf(i int32, kin map[int32]kinship, starts map[body.Place]bo
 // begins with. Paths come there from instructions of bodies one of which shares code with the other: i and its kin. None of these has code at that place of the source
 // but what was merged: a body that has it itself has been there already, and what follows is another run, unless it needs what was computed at that very place. The caller may
 // compute between the two what it passes and the beginning of the body does not need: at the line of the call in which the run has begun, or the rest needs what the bodies have computed.
-// A path may come from the caller too, whose test LLVM has put together with that of one of the bodies: there a run begins. perhaps is set if one has gone on and another one
-// begins, by the path, on which the bodies that lead there say so.
+// A path may come from the caller too, whose test LLVM has put together with that of one of the bodies: there a run begins. perhaps is set if one goes on
+// and another one begins, by the path on which execution comes there.
 func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, perhaps bool) {
 	g := c.Graph
 	if g.Paths(block) == 0 {
@@ -141,17 +141,16 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, 
 	passes := c.Past(g.Blocks[block].First) != at || !g.OnlyBehind(block, func(last int32) bool { return c.oneOf(kin, i, c.beforePadding(last)) >= 0 })
 	needs := !passes || c.needsKin(kin, i, at)
 	place := c.placeIn(kin, i, c.RowAt(at), at)
-	var begun []int32         // the bodies in which the run has begun
-	lost, some := true, false // all of them, and one of them, has no code at the place
-	outside := false          // there is a path from the caller
+	var begun []int32 // the bodies in which the run has begun
+	lost := true      // none of them has code at the place
+	outside := false  // there is a path from the caller
 	seen := make(map[int32]bool)
 	var comes func(block, end int32, line body.CallPlace) bool
 	comes = func(block, end int32, line body.CallPlace) bool {
 		for n := end - 1; n >= g.Blocks[block].First; n-- {
 			if from := c.oneOf(kin, i, n); from >= 0 {
 				call := &c.Bodies[from].Call
-				has := c.hasPlace(kin, i, from, place)
-				begun, lost, some = append(begun, from), lost && !has, some || !has
+				begun, lost = append(begun, from), lost && !c.hasPlace(kin, i, from, place)
 				return (needs || line.Line == 0 || line.Line == call.Line && line.File == call.File) && from != in && c.shares(from, in)
 			}
 			if k := g.Insns[n].Kind; k != flow.Nop && k != flow.Jump && (k != flow.Plain || c.Acts(n)) {
@@ -177,10 +176,28 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, 
 	if !comes(block, at, body.CallPlace{}) || len(begun) == 0 {
 		return false, false
 	}
-	if goesOn = lost || !outside && c.needsRest(kin, i, at, begun); goesOn {
+	rest := func(b int32) bool { return c.isRestOf(kin, i, b, at) }
+	if outside {
+		return lost && !slices.ContainsFunc(begun, func(b int32) bool { return !rest(b) }), false
+	}
+	if goesOn = lost || c.needsRest(kin, i, at, begun); goesOn {
 		return true, false
 	}
-	return false, some && !outside
+	return false, slices.ContainsFunc(begun, rest)
+}
+
+// isRestOf reports whether a piece of merged code, from an instruction on, can be the rest of a body, i or one of its kin: the body has computed something, and has no code at any of the places of the
+// piece. One that only jumps there has not begun, and one that has some of them has made that already.
+func (c *Code) isRestOf(kin map[int32]kinship, i, of, at int32) bool {
+	if !c.HasSuch(of, func(n int32) bool { return c.Graph.Insns[n].Kind != flow.Jump && c.Graph.Insns[n].Kind != flow.Nop }) {
+		return false
+	}
+	for last := c.Graph.Blocks[c.Graph.Block(at)].Last; at < last && c.oneOf(kin, i, at) >= 0; at++ {
+		if r := c.RowAt(at); r != nil && r.Line != 0 && c.hasPlace(kin, i, of, c.placeIn(kin, i, r, at)) {
+			return false
+		}
+	}
+	return true
 }
 
 // lineIn returns the line of a body's text that an instruction of it is at, or the call of what is inlined there that has the instruction. Its number is 0 if there is none.
