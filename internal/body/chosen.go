@@ -104,14 +104,11 @@ func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) 
 
 // mayChoose reports whether there may be an instruction that chooses near before a link-time address. Of most there is none, and where instructions begin is not asked for then.
 func (img *Image) mayChoose(at uint64) (may bool) {
-	if img.Instructions() != "amd64" {
-		return true
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.MayChoose == nil {
+		return arch != nil
 	}
-	err := img.View(at-near, near, func(code []byte) {
-		for i := 1; i < len(code) && !may; i++ {
-			may = code[i-1] == 0x0f && code[i]&0xf0 == 0x40 // cmov
-		}
-	})
+	err := img.View(at-near, near, func(code []byte) { may = arch.MayChoose(code) })
 	return may || err != nil
 }
 

@@ -35,7 +35,7 @@ var i386 = sync.OnceValue(func() *Arch {
 
 func (m *x86) arch(o *operations) *Arch {
 	o.decode, o.bits, o.frame, o.condition, o.leads = m.operation, m.bits, 1<<o.stack|1<<o.pointer, m.condition, m.leads
-	return fromTables(&Arch{Results: Results{Calls: m.calls}}, m.next, o)
+	return fromTables(&Arch{Results: Results{Calls: m.calls}, MayChoose: mayMove}, m.next, o)
 }
 
 // What is more to say of where execution goes on than what control says.
@@ -172,4 +172,14 @@ func (m *x86) global(code []byte, addr uint64) (at uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// mayMove looks for the opcodes of a conditional move: SDM volume 2, appendix A, table A-3.
+func mayMove(code []byte) bool {
+	for i := 1; i < len(code); i++ {
+		if code[i-1] == 0x0f && code[i]&0xf0 == 0x40 {
+			return true
+		}
+	}
+	return false
 }
