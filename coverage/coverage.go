@@ -161,6 +161,10 @@ func (c *Counts) sum(tallies []tally) {
 // Measure resolves the parameters of all sites of an image, and writes the prologues that fetch
 // them. The error is the cause of ctx if that ends, or about damaged debug information.
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
+	if r := kept(img); r != nil {
+		r.Ways, r.Probes = nil, nil
+		return r, nil
+	}
 	m := newMeasurement(img)
 	err := img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
 		params, err := s.Params()

@@ -49,4 +49,17 @@ func TestKept(t *testing.T) {
 		}
 	}
 	measure(dwarfloc.Options{CacheDir: cache, Recover: []string{}}, false)
+
+	want.Ways, want.Probes = nil, nil
+	for _, o := range []dwarfloc.Options{{}, kept} {
+		img, err := dwarfloc.Open(path, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := coverage.Measure(context.Background(), img)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%s: without ways: (-want +got)\n%s%v", name, diff, err)
+		}
+		_ = img.Close()
+	}
 }

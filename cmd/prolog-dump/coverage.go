@@ -22,7 +22,8 @@ answers, out-of-line entries and inlined instances apart. It writes the prologue
 that fetch them, and counts those, the distinct ones and their instructions. It
 also follows the code of all functions, and counts the ways into the bodies that
 were inlined into them, and out of them, and how the kernel would run a probe at
-each inlined site; --ways entry leaves both out.
+each inlined site; --ways entry leaves both out. The report is kept with the
+image's index, and the next one of the same file is read from there.
 
 With --diff OTHER it prints the figures that differ from OTHER's, and its exit
 status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
