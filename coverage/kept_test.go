@@ -2,6 +2,7 @@ package coverage_test
 
 import (
 	"context"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -61,5 +63,38 @@ func TestKept(t *testing.T) {
 			t.Errorf("%s: without ways: (-want +got)\n%s%v", name, diff, err)
 		}
 		_ = img.Close()
+	}
+}
+
+// TestKeptWithoutCode: a program's separate debug information has its build ID, its sections at their addresses, and no code: neither has what was found in the other.
+func TestKeptWithoutCode(t *testing.T) {
+	program, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug := filepath.Join(t.TempDir(), "debug")
+	if out, err := exec.Command(testenv.Tool(t, "objcopy"), "--only-keep-debug", program, debug).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, order := range [][2]string{{program, debug}, {debug, program}} {
+		cache := filepath.Join(t.TempDir(), "cache")
+		for _, path := range order {
+			var reports [2]*coverage.Report
+			for i, dir := range []string{cache, ""} {
+				img, err := dwarfloc.Open(path, &dwarfloc.Options{CacheDir: dir})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reports[i], err = coverage.MeasureAll(context.Background(), img); err != nil {
+					t.Fatal(err)
+				}
+				if err := img.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(reports[1], reports[0], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: (-without a cache +with one)\n%s", filepath.Base(path), diff)
+			}
+		}
 	}
 }

@@ -135,3 +135,50 @@ int main(void)
 		}
 	}
 }
+
+// TestOperand: what the caller's test needs of a body, and all that is left of it, is a run: it is not computed ahead of the test for a rest that is merged.
+func TestOperand(t *testing.T) {
+	const source = `
+volatile long sink;
+static inline int less(const int *a, const int *b) { return *a < *b; }
+void sort(int *a, int n)
+{
+	for (int i = 1; i < n; i++)
+		for (int j = i; j > 0 && less(a + j, a + j - 1); j--) {
+			int t = a[j];
+			a[j] = a[j - 1];
+			a[j - 1] = t;
+		}
+}
+void order(int *a, int *b)
+{
+	if (less(a, b))
+		sink = 1;
+	if (less(b, a))
+		sink = 2;
+	if (less(a + 1, b))
+		sink = 3;
+}
+int main(int argc, char **argv)
+{
+	int a[5] = { 3, 2, 1, 5, argc };
+	sort(a, 5);
+	order(a, a + 1);
+	return a[0] & 1;
+}
+`
+	for _, cc := range []string{"gcc-11", "gcc-12"} {
+		p := plantest.New(t, built(t, cc, "-O2 -flto", map[string]string{"a.c": source}), "less", plan.Options{})
+		found := 0
+		for i := range p.Sites {
+			if s := &p.Sites[i]; s.CallLine == 15 {
+				if found++; s.Way.Again {
+					t.Errorf("%s: %v", cc, s)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %v", cc, p.Sites)
+		}
+	}
+}

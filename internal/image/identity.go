@@ -91,6 +91,7 @@ func (f *File) layout() []byte {
 			b = le.AppendUint64(b, s.Addr)
 			b = le.AppendUint64(b, s.Size)
 			b = le.AppendUint64(b, uint64(s.Flags))
+			b = le.AppendUint32(b, uint32(s.Type)) // objcopy --only-keep-debug leaves all else of the code as it is
 		}
 	}
 	return b

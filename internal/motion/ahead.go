@@ -89,8 +89,13 @@ func (c *Rules) LowestEarly(i int32, w *flow.Way) bool {
 	if c.callsBefore(i, c.Graph.Blocks[n].Last-1) {
 		return false
 	}
+	return !c.needed(i, w.Insn)
+}
+
+// needed reports whether others read what a body has made from an instruction on, in its block, or may: it is not computed ahead of a test for what is behind that.
+func (c *Rules) needed(i, from int32) bool {
 	made := insn.Registers(0)
-	for at, last := w.Insn, c.Graph.Blocks[c.Graph.Block(w.Insn)].Last; at < last; at++ {
+	for at, last := from, c.Graph.Blocks[c.Graph.Block(from)].Last; at < last; at++ {
 		code := c.Graph.Bytes(at)
 		reads, _, ok := c.Arch.Accesses(code)
 		writes, known := c.Arch.Writes(code)
@@ -99,12 +104,12 @@ func (c *Rules) LowestEarly(i int32, w *flow.Way) bool {
 			made |= writes.Registers
 		case c.Graph.Insns[at].Kind != flow.Plain:
 		case !known || !ok || reads&made != 0:
-			return false
+			return true
 		default:
 			made &^= writes.Registers
 		}
 	}
-	return true
+	return false
 }
 
 // callsBefore reports whether the source has the call of a body before an instruction, in the body around both.

@@ -351,8 +351,9 @@ func Joined(code *body.Code, rec int32, addr uint64) bool {
 
 // LeftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
 // statement, and nothing that can be seen and no test, of which most other bodies of the function have some, or all in the same code where link-time optimization
-// has put the function into another unit. GCC has merged the rest with that of another call.
-func (c *Rules) LeftOver(i int32) bool {
+// has put the function into another unit. GCC has merged the rest with that of another call. Where link-time optimization has, the caller needs nothing of that from a way in up to its test,
+// as it does of a body that is an operand of the test alone.
+func (c *Rules) LeftOver(i, from int32) bool {
 	b := &c.Bodies[i]
 	acts := func(n int32) bool { return c.Graph.Insns[n].Kind == flow.Branch || c.Acts(n) }
 	if b.Parent < 0 || b.Marked || slices.ContainsFunc(c.Statements, func(r body.Statement) bool { return b.Has(r.Own) }) || c.HasSuch(i, acts) {
@@ -362,7 +363,7 @@ func (c *Rules) LeftOver(i int32) bool {
 		return c.MostAct(b.Rec)
 	}
 	t := c.TwinsOf(i)
-	return t != nil && !slices.ContainsFunc(t.Bodies, func(k int32) bool { return k != i && !c.HasSuch(k, acts) })
+	return t != nil && !slices.ContainsFunc(t.Bodies, func(k int32) bool { return k != i && !c.HasSuch(k, acts) }) && !c.needed(i, from)
 }
 
 // Lowest reports whether a way into a body is only where the lowest piece of its code is: GCC says where a body is entered as long as anything there is

@@ -49,25 +49,31 @@ func saysNumber(u *entries.Unit, expr []byte) bool {
 	return ok
 }
 
-// besides returns what is between the probe's address and the nearest notes before it and behind it that say the same of a parameter.
+// besides returns what is between the probe's address and the nearest notes before it and behind it that say the same of a parameter, if it is noted as no other number in between: a
+// caller's variable that alternates, or that an inner loop counts, is.
 func (e *evidence) besides(x *entries.Var, expr []byte) (out [2]dw.Range, n int) {
 	at := e.s.At.Addr
 	before, after := dw.Range{Hi: at}, dw.Range{Lo: at, Hi: math.MaxUint64}
+	last, next := uint64(0), uint64(math.MaxUint64) // where the nearest notes of other numbers begin
 	l := e.s.U.Locations(x.Location, x.Views)
 	for v := (dw.LocEntry{}); l.Next(&v); {
-		switch {
-		case v.Default || !bytes.Equal(v.Expr, expr):
+		switch same := bytes.Equal(v.Expr, expr); {
+		case v.Default || !same && (v.Lo == at || !saysNumber(e.s.U, v.Expr)):
+		case v.Lo > at && same:
+			after.Hi = min(after.Hi, v.Lo)
+		case v.Lo > at:
+			next = min(next, v.Lo)
+		case !same:
+			last = max(last, v.Lo)
 		case v.Hi < at:
 			before.Lo = max(before.Lo, v.Hi)
-		case v.Lo > at:
-			after.Hi = min(after.Hi, v.Lo)
 		}
 	}
-	if before.Lo > 0 {
+	if before.Lo > last {
 		out[n] = before
 		n++
 	}
-	if after.Hi < math.MaxUint64 {
+	if after.Hi < next {
 		out[n] = after
 		n++
 	}

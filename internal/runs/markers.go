@@ -28,7 +28,7 @@ func (c *Code) solveMarked(i int32) flow.Runs {
 	for k := range runs.In {
 		w := &runs.In[k]
 		w.Again = w.Again || c.Taken(i, w)
-		if c.InTail(i, w, runs.In) || c.InMerged(w, c.joins) || c.LeftOver(i) || c.LowestEarly(i, w) || len(runs.In) > 1 && (c.Lowest(i, w) || c.solver.Distributed(runs.In, k, c.Distributed)) {
+		if c.InTail(i, w, runs.In) || c.InMerged(w, c.joins) || c.LeftOver(i, w.Insn) || c.LowestEarly(i, w) || len(runs.In) > 1 && (c.Lowest(i, w) || c.solver.Distributed(runs.In, k, c.Distributed)) {
 			w.Again, w.Before = true, nil
 		}
 	}

@@ -153,7 +153,7 @@ func (c *Code) guess(i int32, w *flow.Way, in []flow.Way, marked bool) bool {
 	case c.RestMerged(i, w.Insn), c.Guessed(i, w), c.Early(i, w.Insn):
 		return true
 	case marked: // the function has markers and the body has none
-		return len(in) > 1 || c.LeftOver(i) || c.TwinFirst(i, w.Insn)
+		return len(in) > 1 || c.LeftOver(i, w.Insn) || c.TwinFirst(i, w.Insn)
 	}
 	return c.InRest(i, w, in) || c.InTurns(i, w, in) || c.Apart(i, w, in) || c.Unfinished(i, w, in) || c.Shared(i, w.Insn) || len(in) > 1 && (c.OnlyComputes(i, w.Insn) || c.OnceMore(i, w.Insn, in))
 }
