@@ -73,9 +73,6 @@ type Choice struct {
 // ChoiceBefore returns the last choice in the straight code before a link-time address that is in none of some ranges, and the registers that have there what it has made, or what others
 // have made of that: if an instruction in the ranges reads one of them, on the path on which no branch is taken.
 func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) {
-	if !u.Image.mayChoose(at) {
-		return c, nil
-	}
 	rows, err := u.Rows()
 	if err != nil {
 		return c, err
@@ -102,11 +99,11 @@ func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) 
 	return c, nil
 }
 
-// mayChoose reports whether there may be an instruction that chooses near before a link-time address. Of most there is none, and where instructions begin is not asked for then.
-func (img *Image) mayChoose(at uint64) (may bool) {
+// MayChoose reports whether there may be a choice that ChoiceBefore returns. Of most addresses there is none, and where instructions begin need not be known then.
+func (img *Image) MayChoose(at uint64) (may bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil || arch.MayChoose == nil {
-		return arch != nil
+		return false
 	}
 	err := img.View(at-near, near, func(code []byte) { may = arch.MayChoose(code) })
 	return may || err != nil

@@ -1,9 +1,14 @@
 package insn
 
-import "sync"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // arm64: the frame pointer is x29.
-var arm64 = sync.OnceValue(func() *Arch { return fromTables(&Arch{Fixed: 4}, arm64Forms.next, arm64Operations) })
+var arm64 = sync.OnceValue(func() *Arch {
+	return fromTables(&Arch{Fixed: 4, MayChoose: maySelect}, arm64Forms.next, arm64Operations)
+})
 
 // The distances of branches, in words.
 var (
@@ -35,3 +40,13 @@ var arm64Forms = table(wordOfFour, piece{at: 24, bits: 8}, []form{
 	{0xff000000, 0xd5000000, 0, nil},           // system
 	{0x1c000000, 0x14000000, unknown, nil},
 })
+
+// maySelect looks for CSEL: Arm Architecture Reference Manual, C4.1.95, conditional select.
+func maySelect(code []byte) bool {
+	for ; len(code) >= 4; code = code[4:] {
+		if binary.LittleEndian.Uint32(code)&0x7fe00c00 == 0x1a800000 {
+			return true
+		}
+	}
+	return false
+}

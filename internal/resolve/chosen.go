@@ -90,6 +90,9 @@ func (e *evidence) chosenFor() (bool, error) {
 	}
 	c, ev := &e.ev.choice, e.ev
 	if !ev.choiceRead {
+		if *c, ev.choiceRead = (body.Choice{}), !s.U.Body.Image.MayChoose(s.At.Addr); ev.choiceRead {
+			return false, nil
+		}
 		ranges, err := s.U.Extent(&s.PCs)
 		if err != nil {
 			return false, err
