@@ -21,6 +21,7 @@ func TestRandomSeeds(t *testing.T) {
 		{"a byte's upper bits, compared", "gcc-12", "-O3 -pie -fPIE", 97132},
 		{"what a body makes of a number that is lost", "gcc-12", "-O2 -no-pie", 95085},
 		{"what a body makes of a number that is lost", "gcc-12", "-O2 -no-pie -gno-variable-location-views", 95085},
+		{"what a body makes of any truth value", "gcc-16", "-O2 -no-pie", 420018},
 	} {
 		b := Build{Language: C, Compiler: tt.compiler, Options: strings.Fields(tt.options)}
 		if missing := b.Missing(); missing != "" {
