@@ -492,11 +492,23 @@ func tracked(u *entries.Unit, top int32) (tracked bool, err error) {
 
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
-	if s.Kind != entries.Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
+	if s.Kind != entries.Inline || s.Addr != s.At.Addr || c.Hi != s.Addr || c.Lo == s.Addr && !s.Again {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(s)
-	return err == nil && motion.Joined(code, s.Rec, s.Addr), err
+	if err != nil || c.Lo == s.Addr {
+		return err == nil && motion.Joined(code, s.Rec, s.Addr), err
+	}
+	// A note that comes from before the probe is not that of a path on which the body has computed something for itself, by what it was passed, unless it is noted there too.
+	return motion.JoinedFrom(code, s.Rec, s.Addr, func(last uint64) bool {
+		l := s.U.Locations(e.x.Location, e.x.Views)
+		for v := (dw.LocEntry{}); l.Next(&v); {
+			if v.Lo <= last && last < v.Hi && bytes.Equal(v.Expr, c.Expr) {
+				return false
+			}
+		}
+		return true
+	}), nil
 }
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a
