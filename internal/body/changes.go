@@ -81,19 +81,19 @@ const maxHoisted = 64
 
 // Hoisted reports whether the instruction that wrote a register last before a link-time address is in some ranges, those of a body, and changes what the register had:
 // "add $0x100, %r8d" in front of a branch of the caller's, both sides of which begin with that sum. With a slot it is the register that an instruction in the ranges has stored
-// there last: what a loop around the body need not compute in each turn. Only what comes there on one path is looked at, or on those that lead forward into loops.
-func (c *Code) Hoisted(ranges []dw.Range, register uint64, slot *Slot, at uint64) bool {
+// there last: what a loop around the body need not compute in each turn. What leaves the lowest bits is no change. Only what comes there on one path is looked at, or on those that lead forward into loops.
+func (c *Code) Hoisted(ranges []dw.Range, register uint64, slot *Slot, at uint64, size uint8) (by uint64, is bool) {
 	if c.Why != "" {
-		return false
+		return 0, false
 	}
 	n, ok := c.Graph.At(at)
 	if !ok {
-		return false
+		return 0, false
 	}
 	before := int32(n)
 	for range maxHoisted {
 		if before, ok = c.Graph.Forward(before); !ok {
-			return false
+			return 0, false
 		}
 		insn := &c.Graph.Insns[before]
 		switch insn.Kind {
@@ -102,7 +102,7 @@ func (c *Code) Hoisted(ranges []dw.Range, register uint64, slot *Slot, at uint64
 			reads, w, known := c.Arch.Accesses(code)
 			switch {
 			case !known, slot != nil && w.Registers.Has(slot.Base):
-				return false
+				return 0, false
 			case slot != nil:
 				m, stores, ok := c.Arch.Operand(code)
 				if !ok || !w.Memory || m.Base != slot.Base || m.Off >= slot.Off+slot.Size || slot.Off >= m.Off+m.Size {
@@ -110,18 +110,30 @@ func (c *Code) Hoisted(ranges []dw.Range, register uint64, slot *Slot, at uint64
 				}
 				from := uint64(reads &^ (1 << m.Base))
 				if !stores || m != *slot || bits.OnesCount64(from) != 1 || !dw.Covers(ranges, insn.Addr) {
-					return false
+					return 0, false
 				}
 				register, slot = uint64(bits.TrailingZeros64(from)), nil
 			case w.Registers.Has(register):
-				return reads.Has(register) && dw.Covers(ranges, insn.Addr)
+				if reads.Has(register) && c.leaves(code, insn.Addr, register, size) {
+					continue
+				}
+				return insn.Addr, reads.Has(register) && dw.Covers(ranges, insn.Addr)
 			}
 		case flow.Branch, flow.Jump, flow.Nop:
 		default:
-			return false
+			return 0, false
 		}
 	}
-	return false
+	return 0, false
+}
+
+// leaves reports whether an instruction leaves the lowest bits of a register as they are.
+func (c *Code) leaves(code []byte, addr, register uint64, bits uint8) bool {
+	s := c.Arch.State()
+	was, known := s.Register(register)
+	s.Step(code, addr)
+	is, ok := s.Register(register)
+	return known && ok && s.Low(was, bits) == s.Low(is, bits)
 }
 
 // StoresEarly reports whether an instruction in some ranges, those of a body, stores memory that is not in the frame in the straight code before a link-time address, and

@@ -126,7 +126,7 @@ var Rows = []Row{
 	{
 		// GCC computes the first statement of both sides of a branch in front of it, and loses the markers of that and of where the body begins. And it moves the first
 		// statement's instruction ahead of the caller's last ones, and notes the caller's variable in the register until it is written again.
-		Name: "hoisted", Because: "an instruction of the body's has changed what is in the place before the probe, and the debug information does not say where the body is entered, or says later what is there", Doubt: reasons.Reassigned,
+		Name: "hoisted", Because: "an instruction of the body's has changed what is in the place before the probe, and the debug information does not say where the body is entered, or where the note begins, or says later what is there", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler == LLVM || c.Place != Held {
 				return false, nil

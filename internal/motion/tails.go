@@ -349,6 +349,22 @@ func Joined(code *body.Code, rec int32, addr uint64) bool {
 	return outside > 1 && (behind || b.Has(c.Owner[n]))
 }
 
+// JoinedFrom reports whether a path comes to an address, where several meet, from an instruction that is such, by its link-time address, in code of a record's body that is entered from
+// outside of the body alone: no loop's turn comes from there.
+func JoinedFrom(code *body.Code, rec int32, addr uint64, such func(last uint64) bool) bool {
+	c := Of(code)
+	i, ok := c.BodyOf(rec)
+	if !ok || c.Why != "" {
+		return false
+	}
+	n, ok := c.Graph.At(addr)
+	b := &c.Bodies[i]
+	outside := func(last int32) bool { return !b.Has(c.Owner[last]) }
+	return ok && c.Graph.Meets(int32(n)) && !c.Graph.OnlyBehind(c.Graph.Block(int32(n)), func(last int32) bool {
+		return outside(last) || !c.Graph.OnlyBehind(c.Graph.Block(last), outside) || !such(c.Graph.Insns[last].Addr)
+	})
+}
+
 // LeftOver reports whether nothing is left of a body in GCC's code but what has been computed before a test of the caller's: no place at which it is entered, no
 // statement, and nothing that can be seen and no test, of which most other bodies of the function have some, or all in the same code where link-time optimization
 // has put the function into another unit. GCC has merged the rest with that of another call. Where link-time optimization has, the caller needs nothing of that from a way in up to its test,

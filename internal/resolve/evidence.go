@@ -437,8 +437,14 @@ func (e *evidence) Overtaken() (bool, error) {
 func (e *evidence) Hoisted() (bool, error) {
 	s := e.s
 	noted := e.c.Rule == rule.LaterView && e.c.Later > 1
-	if s.Kind != entries.Inline || s.PCs.Entry.Form != 0 && !noted || s.PCs.Ranges.Form == 0 {
+	if s.Kind != entries.Inline || s.PCs.Ranges.Form == 0 {
 		return false, nil
+	}
+	marked := s.PCs.Entry.Form != 0 && !noted
+	if marked {
+		if near, err := e.changedNear(); !near || err != nil {
+			return false, err
+		}
 	}
 	var slot *body.Slot
 	register := uint64(0)
@@ -457,8 +463,50 @@ func (e *evidence) Hoisted() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return c.Hoisted(ranges, register, slot, s.Addr), nil
+	size, err := e.v.Type.ByteSize()
+	if err != nil || size < 1 || size > 8 {
+		size = 8
+	}
+	from, is := c.Hoisted(ranges, register, slot, s.Addr, uint8(8*size))
+	if !is || !marked {
+		return is, nil
+	}
+	// What makes an argument can be in the body's ranges too, by the row of the function's declaration.
+	rows, err := s.U.Body.Rows()
+	row := dw.RowAt(rows, from)
+	if row == nil || err != nil {
+		return false, err
+	}
+	is = false
+	err = s.U.Body.EachStatement(s.Rec, s.Addr, s.Addr+1, func(p body.Place, _, _ uint64) { is = is || p.File == row.File && p.Line == row.Line })
+	return is, err
 }
+
+// changedNear reports whether an instruction writes the register of a parameter's only note behind the beginning of a part of the body in front of the place where the debug information
+// says that it is entered: GCC writes that note as the whole body's, wherever it begins. A list would say that. A caller's variable in the register refutes it.
+func (e *evidence) changedNear() (bool, error) {
+	s, at := e.s, e.s.At.Addr
+	if e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= body.Followed || s.Again || !e.x.Location.IsBlock() {
+		return false, nil
+	}
+	if start, ok, err := s.U.Start(&s.PCs); !ok || start != at || err != nil {
+		return false, err
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range ranges {
+		if r.Lo < at && at-r.Lo < maxNear && r.Hi > r.Lo && s.U.Img.Code.WritesBetween(r.Lo, at, 1<<e.v.Loc.Expr.K, nil) {
+			its, err := e.PassedOn()
+			return !its, err
+		}
+	}
+	return false, nil
+}
+
+// maxNear is how many bytes before a body are looked at where the debug information says where it begins.
+const maxNear = 64
 
 func (e *evidence) Alone() (bool, error) {
 	if e.s.Kind != entries.Inline || e.v.Loc.Kind != loc.KindRegister || !e.x.Location.IsBlock() {
@@ -492,11 +540,23 @@ func tracked(u *entries.Unit, top int32) (tracked bool, err error) {
 
 func (e *evidence) Joined() (bool, error) {
 	s, c := e.s, e.c
-	if s.Kind != entries.Inline || !s.Again || s.Addr != s.At.Addr || c.Lo != s.Addr || c.Hi != s.Addr {
+	if s.Kind != entries.Inline || s.Addr != s.At.Addr || c.Hi != s.Addr || c.Lo == s.Addr && !s.Again {
 		return false, nil
 	}
 	code, err := e.ev.codeOf(s)
-	return err == nil && motion.Joined(code, s.Rec, s.Addr), err
+	if err != nil || c.Lo == s.Addr {
+		return err == nil && motion.Joined(code, s.Rec, s.Addr), err
+	}
+	// A note that comes from before the probe is not that of a path on which the body has computed something for itself, by what it was passed, unless it is noted there too.
+	return motion.JoinedFrom(code, s.Rec, s.Addr, func(last uint64) bool {
+		l := s.U.Locations(e.x.Location, e.x.Views)
+		for v := (dw.LocEntry{}); l.Next(&v); {
+			if v.Lo <= last && last < v.Hi && bytes.Equal(v.Expr, c.Expr) {
+				return false
+			}
+		}
+		return true
+	}), nil
 }
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a

@@ -11,9 +11,11 @@ import (
 
 // GCC writes the only note of a parameter, if it is a number, as that of the whole body, wherever it begins (GCC: gcc/dwarf2out.cc, add_location_or_const_value_attribute). So of
 // "f(2)", where the 2 is lost and the body makes 72 of it, there is a 72 for the whole body. Where the function that has the call is there several times, as one that is
-// inlined is, other copies of the call can have more than one note, in a list that says where the first begins.
+// inlined is, other copies of the call can have more than one note, in a list that says where the first begins. And of "f(a == b)" with "n >>= 1" for a bool GCC can lose all but the 0:
+// in any copy of f whose list begins with it behind the statement, it is known of whatever was passed.
 
-// madeBehind is a number that some copy of a call has for a parameter from behind the body's beginning on alone.
+// madeBehind is a number that some copy of a call has for a parameter from behind the body's beginning on alone; of any call, with no caller, if only statements that begin where the
+// body does are in between, which every run begins with.
 type madeBehind struct {
 	param  uint64 // the entry that declares it
 	caller int32  // the record of the function that has the call
@@ -51,7 +53,7 @@ func (e *evidence) MadeBehind() (bool, error) {
 	above := 64 - 8*uint(size)
 	for _, n := range [...]uint64{is.number << above >> above, uint64(int64(is.number<<above) >> above)} {
 		is.number = n
-		if made[is] {
+		if made[is] || made[madeBehind{param: is.param, caller: -1, number: n}] {
 			return true, nil
 		}
 	}
@@ -87,19 +89,24 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 			}
 			l := u.Locations(x.Location, x.Views)
 			var v dw.LocEntry
-			if !l.Next(&v) || v.Lo <= start {
+			if !l.Next(&v) || v.Lo < start || v.Lo == start && (!v.Viewed || !pcs.Viewed || v.VLo <= pcs.EntryView) {
 				return true, nil
 			}
-			m := madeBehind{}
+			m := madeBehind{caller: -1}
 			var is bool
 			if m.number, is = eval.Number(v.Expr, u.Encoding()); !is {
 				return true, nil
 			}
 			var err error
-			if m.param, err = x.Ultimate(nil); err != nil {
+			if v.Lo > start {
+				m.caller, m.at, err = callOf(u, int32(i), entry)
+			} else if is, err = behindStatement(u, int32(i), entry, &v); err == nil && !is {
+				return true, nil
+			}
+			if err != nil {
 				return false, err
 			}
-			if m.caller, m.at, err = callOf(u, int32(i), entry); err != nil {
+			if m.param, err = x.Ultimate(nil); err != nil {
 				return false, err
 			}
 			if out == nil {
@@ -113,6 +120,28 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 		}
 	}
 	return out, nil
+}
+
+// behindStatement reports whether an entry of a list begins behind a statement of an inlined body, and with the next one at the latest, and another parameter's before all statements:
+// where GCC has lost the body's beginning, all are late.
+func behindStatement(u *entries.Unit, rec int32, entry dw.Entry, v *dw.LocEntry) (is bool, err error) {
+	at, err := statementsOf(u, rec, entry, nil)
+	for k := 1; k < len(at); k++ {
+		is = is || begins(v, &at[k-1], &at[k])
+	}
+	if !is || err != nil {
+		return false, err
+	}
+	first := false
+	err = u.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
+		if x.Location.Form != 0 && !x.Location.IsBlock() {
+			var its dw.LocEntry
+			l := u.Locations(x.Location, x.Views)
+			first = first || l.Next(&its) && its.Viewed && (its.Lo < at[0].addr || its.Lo == at[0].addr && its.VLo <= at[0].view)
+		}
+		return !first, nil
+	})
+	return first, err
 }
 
 // callOf returns where the call of an inlined body is in the source.
