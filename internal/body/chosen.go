@@ -99,13 +99,18 @@ func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) 
 	return c, nil
 }
 
-// MayChoose reports whether there may be a choice that ChoiceBefore returns. Of most addresses there is none, and where instructions begin need not be known then.
+// MayChoose reports whether there may be a choice that ChoiceBefore returns: at most addresses there is none, and where instructions begin need not be known then.
 func (img *Image) MayChoose(at uint64) (may bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil || arch.MayChoose == nil {
 		return false
 	}
-	err := img.View(at-near, near, func(code []byte) { may = arch.MayChoose(code) })
+	step := uint64(max(1, arch.Fixed))
+	err := img.View(at-near, near, func(code []byte) {
+		for from := at - near; uint64(len(code)) > step && !may; code, from = code[step:], from+step {
+			may = arch.MayChoose(code) && img.Straight(from, at)
+		}
+	})
 	return may || err != nil
 }
 

@@ -43,10 +43,5 @@ var arm64Forms = table(wordOfFour, piece{at: 24, bits: 8}, []form{
 
 // maySelect looks for CSEL: Arm Architecture Reference Manual, C4.1.95, conditional select.
 func maySelect(code []byte) bool {
-	for ; len(code) >= 4; code = code[4:] {
-		if binary.LittleEndian.Uint32(code)&0x7fe00c00 == 0x1a800000 {
-			return true
-		}
-	}
-	return false
+	return len(code) >= 4 && binary.LittleEndian.Uint32(code)&0x7fe00c00 == 0x1a800000
 }

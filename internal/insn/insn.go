@@ -46,7 +46,7 @@ type Arch struct {
 	Updates func(code []byte) Registers
 	// Chooses reports whether the first instruction in code leaves a register as it is or, under a condition, gives it another's value.
 	Chooses func(code []byte, register uint64) bool
-	// MayChoose reports whether some bytes, which begin where an instruction may, can have one of which Chooses is true. nil means that there is no such instruction.
+	// MayChoose tells most code apart whose first instruction is not one of which Chooses is true. nil means that there is no such instruction.
 	MayChoose func(code []byte) bool
 	// Decides reports whether what the first instruction in code makes is a number that a condition alone says, or the one of two values that it says.
 	Decides func(code []byte) bool

@@ -174,12 +174,10 @@ func (m *x86) global(code []byte, addr uint64) (at uint64, ok bool) {
 	return 0, false
 }
 
-// mayMove looks for the opcodes of a conditional move: SDM volume 2, appendix A, table A-3.
+// mayMove looks for the opcodes of a conditional move, behind a REX prefix: SDM volume 2, appendix A, table A-3.
 func mayMove(code []byte) bool {
-	for i := 1; i < len(code); i++ {
-		if code[i-1] == 0x0f && code[i]&0xf0 == 0x40 {
-			return true
-		}
+	if code[0]&0xf0 == 0x40 {
+		code = code[1:]
 	}
-	return false
+	return len(code) > 1 && code[0] == 0x0f && code[1]&0xf0 == 0x40
 }

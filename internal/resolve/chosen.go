@@ -88,36 +88,19 @@ func (e *evidence) chosenFor() (bool, error) {
 	if !e.v.Located() || e.ev.candidate.Place == judge.Fixed || e.chooses() {
 		return false, nil
 	}
-	c, ev := &e.ev.choice, e.ev
-	if !ev.choiceRead {
-		if *c, ev.choiceRead = (body.Choice{}), !s.U.Body.Image.MayChoose(s.At.Addr); ev.choiceRead {
-			return false, nil
-		}
-		ranges, err := s.U.Extent(&s.PCs)
-		if err != nil {
+	if !e.ev.choiceRead {
+		var err error
+		if e.ev.choice, err = e.choice(); err != nil {
 			return false, err
 		}
-		if *c, err = s.U.Body.ChoiceBefore(s.At.Addr, ranges); err != nil {
-			return false, err
-		}
-		ev.choiceRead = true
+		e.ev.choiceRead = true
 	}
+	c := &e.ev.choice
 	if c.Passed == 0 {
 		return false, nil
 	}
-	entry, err := s.Entry()
-	if err != nil {
-		return false, err
-	}
-	alone, explained, err := e.explained(entry, c.Passed)
-	if explained || err != nil {
-		return false, err
-	}
-	if alone {
-		_, call, err := callOf(s.U, s.Rec, entry)
-		if err != nil || call.File == c.Row.File && call.Line == c.Row.Line {
-			return err == nil, err
-		}
+	if c.alone {
+		return true, nil
 	}
 	code, err := e.ev.instructionsOf(s)
 	if err != nil || code.Graph == nil {
@@ -125,6 +108,41 @@ func (e *evidence) chosenFor() (bool, error) {
 	}
 	state, of := code.Held().Choice(c.Register, c.Addr, s.At.Addr)
 	return of != nil && e.isOneOf(state, of), nil
+}
+
+// choice is one that is not explained, before a site.
+type choice struct {
+	body.Choice
+	alone bool // it is of the call's statement, and the body has one parameter
+}
+
+// choice looks for one before the site. Passed is 0 if there is none, or if it is explained.
+func (e *evidence) choice() (c choice, err error) {
+	s := e.s
+	if !s.U.Body.Image.MayChoose(s.At.Addr) {
+		return choice{}, nil
+	}
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return choice{}, err
+	}
+	if c.Choice, err = s.U.Body.ChoiceBefore(s.At.Addr, ranges); err != nil || c.Passed == 0 {
+		return choice{}, err
+	}
+	entry, err := s.Entry()
+	if err != nil {
+		return choice{}, err
+	}
+	alone, explained, err := e.explained(entry, c.Passed)
+	if explained || err != nil {
+		return choice{}, err
+	}
+	if !alone {
+		return c, nil
+	}
+	_, call, err := callOf(s.U, s.Rec, entry)
+	c.alone = call.File == c.Row.File && call.Line == c.Row.Line
+	return c, err
 }
 
 // chooses reports whether the note has a choice.
@@ -168,12 +186,6 @@ func (e *evidence) explained(entry dw.Entry, of body.Registers) (alone, is bool,
 		eachRegister(&l, func(n uint64) { is = is || of.Has(n) })
 		return err == nil && r.Code == reasons.None
 	}
-	if err := e.readCallers(); err != nil {
-		return false, false, err
-	}
-	for i := range e.ev.callers {
-		in(&e.ev.callers[i].Chosen)
-	}
 	count := 0
 	err = e.s.U.Img.EachParam(entry, func(x *entries.Var) (bool, error) {
 		var its entries.Chosen
@@ -190,5 +202,12 @@ func (e *evidence) explained(entry dw.Entry, of body.Registers) (alone, is bool,
 		}
 		return !is, nil
 	})
+	if is || err != nil {
+		return count == 1, is, err
+	}
+	err = e.readCallers()
+	for i := 0; i < len(e.ev.callers) && err == nil && !is; i++ {
+		in(&e.ev.callers[i].Chosen)
+	}
 	return count == 1, is, err
 }

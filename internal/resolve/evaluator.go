@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/convention"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
@@ -34,7 +33,7 @@ type Evaluator struct {
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool
-	choice      body.Choice // see evidence.chosenFor
+	choice      choice // see evidence.chosenFor
 	choiceRead  bool
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
