@@ -66,52 +66,56 @@ func (c *Code) idle(register uint64, from int32) bool {
 // Choice is an instruction that gives a register one of two numbers.
 type Choice struct {
 	Addr, Register uint64
-	Row            dw.Row
 	Passed         Registers
 }
 
 // ChoiceBefore returns the last choice in the straight code before a link-time address that is in none of some ranges, and the registers that have there what it has made, or what others
 // have made of that: if an instruction in the ranges reads one of them, on the path on which no branch is taken.
-func (u *Unit) ChoiceBefore(at uint64, ranges []dw.Range) (c Choice, err error) {
-	rows, err := u.Rows()
-	if err != nil {
-		return c, err
+func (c *Code) ChoiceBefore(at uint64, ranges []dw.Range) (out Choice) {
+	if c.Graph == nil {
+		return out
 	}
-	from, ok := u.Image.straightBefore(rows, at, near)
-	if !ok {
-		return c, nil
-	}
-	u.Image.straight(from, at, func(arch *insn.Arch, addr uint64, code []byte) bool {
-		w, known := arch.Writes(code)
-		r := uint64(bits.TrailingZeros64(uint64(w.Registers)))
-		if known && w.Registers.One() && arch.Chooses(code, r) && !dw.Covers(ranges, addr) {
-			c.Addr, c.Register = addr, r
+	n, ok := c.Graph.At(at)
+	for next := at; ok && n > 0; {
+		n--
+		i := &c.Graph.Insns[n]
+		if i.Addr+near < at || i.Addr+uint64(i.Size) != next || i.Kind != flow.Plain && i.Kind != flow.Nop {
+			break
 		}
-		return true
-	})
-	if c.Addr == 0 {
-		return c, nil
+		next = i.Addr
+		code := c.Graph.Bytes(int32(n))
+		w, known := c.Arch.Writes(code)
+		r := uint64(bits.TrailingZeros64(uint64(w.Registers)))
+		if known && w.Registers.One() && c.Arch.Chooses(code, r) && !dw.Covers(ranges, i.Addr) {
+			out.Addr, out.Register = i.Addr, r
+			out.Passed = c.Unit.Image.passed(&out, at, ranges)
+			break
+		}
 	}
-	if row := dw.RowAt(rows, c.Addr); row != nil {
-		c.Row = *row
-	}
-	c.Passed = u.Image.passed(&c, at, ranges)
-	return c, nil
+	return out
 }
 
-// MayChoose reports whether there may be a choice that ChoiceBefore returns: at most addresses there is none, and where instructions begin need not be known then.
-func (img *Image) MayChoose(at uint64) (may bool) {
+// MayChoose returns what Choice.Passed may be of what ChoiceBefore returns, and whether it can be nothing else: at most addresses it is 0, and where instructions begin need not be known then.
+func (img *Image) MayChoose(at uint64, ranges []dw.Range) (of Registers, alone bool) {
 	arch := insn.For(img.Instructions())
 	if arch == nil || arch.MayChoose == nil {
-		return false
+		return 0, true
 	}
+	alone = true
 	step := uint64(max(1, arch.Fixed))
 	err := img.View(at-near, near, func(code []byte) {
-		for from := at - near; uint64(len(code)) > step && !may; code, from = code[step:], from+step {
-			may = arch.MayChoose(code) && img.Straight(from, at)
+		for from := at - near; uint64(len(code)) > step; code, from = code[step:], from+step {
+			if !arch.MayChoose(code) || !img.Straight(from, at) {
+				continue
+			}
+			if w, ok := arch.Writes(code); ok && w.Registers.One() && !dw.Covers(ranges, from) {
+				p := img.passed(&Choice{Addr: from, Register: uint64(bits.TrailingZeros64(uint64(w.Registers)))}, at, ranges)
+				alone = alone && (of == 0 || of == p)
+				of |= p
+			}
 		}
 	})
-	return may || err != nil
+	return of, alone && err == nil
 }
 
 // passed returns Choice.Passed.

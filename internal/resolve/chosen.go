@@ -119,19 +119,29 @@ type choice struct {
 // choice looks for one before the site. Passed is 0 if there is none, or if it is explained.
 func (e *evidence) choice() (c choice, err error) {
 	s := e.s
-	if !s.U.Body.Image.MayChoose(s.At.Addr) {
-		return choice{}, nil
-	}
 	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
 		return choice{}, err
 	}
-	if c.Choice, err = s.U.Body.ChoiceBefore(s.At.Addr, ranges); err != nil || c.Passed == 0 {
-		return choice{}, err
+	may, certain := s.U.Body.Image.MayChoose(s.At.Addr, ranges)
+	if may == 0 {
+		return choice{}, nil
 	}
 	entry, err := s.Entry()
 	if err != nil {
 		return choice{}, err
+	}
+	if certain {
+		if _, explained, err := e.explained(entry, may); explained || err != nil {
+			return choice{}, err
+		}
+	}
+	code, err := e.ev.instructionsOf(s)
+	if err != nil {
+		return choice{}, err
+	}
+	if c.Choice = code.ChoiceBefore(s.At.Addr, ranges); c.Passed == 0 {
+		return choice{}, nil
 	}
 	alone, explained, err := e.explained(entry, c.Passed)
 	if explained || err != nil {
@@ -141,7 +151,12 @@ func (e *evidence) choice() (c choice, err error) {
 		return c, nil
 	}
 	_, call, err := callOf(s.U, s.Rec, entry)
-	c.alone = call.File == c.Row.File && call.Line == c.Row.Line
+	if err != nil {
+		return choice{}, err
+	}
+	rows, err := s.U.Rows()
+	row := dw.RowAt(rows, c.Addr)
+	c.alone = row != nil && call.File == row.File && call.Line == row.Line
 	return c, err
 }
 

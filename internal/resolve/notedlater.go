@@ -33,7 +33,7 @@ func (e *evidence) MadeBehind() (bool, error) {
 	if s.Kind != entries.Inline || function < 0 || e.v.Loc.Kind != loc.KindConstant || e.x.U != u {
 		return false, nil
 	}
-	made, err := entries.Remembered(&u.Derived, behindOf(function), func() (map[madeBehind]bool, error) { return numbersBehind(u, function) })
+	made, err := entries.Remembered(&u.Derived, behindOf(function), func() (map[madeBehind][]lateNote, error) { return numbersBehind(u, function) })
 	if len(made) == 0 || err != nil {
 		return false, err
 	}
@@ -53,16 +53,27 @@ func (e *evidence) MadeBehind() (bool, error) {
 	above := 64 - 8*uint(size)
 	for _, n := range [...]uint64{is.number << above >> above, uint64(int64(is.number<<above) >> above)} {
 		is.number = n
-		if made[is] || made[madeBehind{param: is.param, caller: -1, number: n}] {
+		if _, ok := made[is]; ok {
 			return true, nil
+		}
+		for _, note := range made[madeBehind{param: is.param, caller: -1, number: n}] {
+			if is, err := behindStatement(u, &note); is || err != nil {
+				return is, err
+			}
 		}
 	}
 	return false, nil
 }
 
-// numbersBehind looks at the bodies of a function that are inlined.
-func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error) {
-	var out map[madeBehind]bool
+// lateNote is an entry of a list that begins at a later view than the inlined body does.
+type lateNote struct {
+	rec int32
+	v   dw.LocEntry
+}
+
+// numbersBehind looks at the bodies of a function that are inlined. Of those of any call it returns the notes, which have yet to be looked at.
+func numbersBehind(u *entries.Unit, function int32) (map[madeBehind][]lateNote, error) {
+	var out map[madeBehind][]lateNote
 	for i := range u.Recs {
 		r := &u.Recs[i]
 		if r.Root != function || r.Flags != index.Inlined|index.HasPC {
@@ -92,7 +103,7 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 			if !l.Next(&v) || v.Lo < start || v.Lo == start && (!v.Viewed || !pcs.Viewed || v.VLo <= pcs.EntryView) {
 				return true, nil
 			}
-			m := madeBehind{caller: -1}
+			m, late := madeBehind{caller: -1}, []lateNote(nil)
 			var is bool
 			if m.number, is = eval.Number(v.Expr, u.Encoding()); !is {
 				return true, nil
@@ -100,8 +111,8 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 			var err error
 			if v.Lo > start {
 				m.caller, m.at, err = callOf(u, int32(i), entry)
-			} else if is, err = behindStatement(u, int32(i), entry, &v); err == nil && !is {
-				return true, nil
+			} else {
+				late = []lateNote{{int32(i), v}}
 			}
 			if err != nil {
 				return false, err
@@ -110,9 +121,9 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 				return false, err
 			}
 			if out == nil {
-				out = make(map[madeBehind]bool)
+				out = make(map[madeBehind][]lateNote)
 			}
-			out[m] = true
+			out[m] = append(out[m], late...)
 			return true, nil
 		})
 		if err != nil {
@@ -124,10 +135,14 @@ func numbersBehind(u *entries.Unit, function int32) (map[madeBehind]bool, error)
 
 // behindStatement reports whether an entry of a list begins behind a statement of an inlined body, and with the next one at the latest, and another parameter's before all statements:
 // where GCC has lost the body's beginning, all are late.
-func behindStatement(u *entries.Unit, rec int32, entry dw.Entry, v *dw.LocEntry) (is bool, err error) {
-	at, err := statementsOf(u, rec, entry, nil)
+func behindStatement(u *entries.Unit, n *lateNote) (is bool, err error) {
+	entry, err := u.Entry(u.Off + uint64(u.Recs[n.rec].Off))
+	if err != nil {
+		return false, err
+	}
+	at, err := statementsOf(u, n.rec, entry, nil)
 	for k := 1; k < len(at); k++ {
-		is = is || begins(v, &at[k-1], &at[k])
+		is = is || begins(&n.v, &at[k-1], &at[k])
 	}
 	if !is || err != nil {
 		return false, err
