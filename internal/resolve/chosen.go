@@ -85,7 +85,8 @@ func entryValueIn(expr []byte) []byte {
 // a note that has a choice itself, refute it: what was chosen is that.
 func (e *evidence) chosenFor() (bool, error) {
 	s := e.s
-	if !e.v.Located() || e.ev.candidate.Place == judge.Fixed || e.chooses() {
+	// Of a register alone nothing is asked: it is the choice, or what the caller goes on with.
+	if !e.v.Located() || e.v.Loc.Kind == loc.KindRegister || e.ev.candidate.Place == judge.Fixed || e.chooses() {
 		return false, nil
 	}
 	if !e.ev.choiceRead {
