@@ -1,13 +1,8 @@
 package plan_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestPassedOther: GCC 16 loses the 2 of "f(1, -1, 2, n)" in a clone of f for 2, and writes what f makes of it, 0, as what it is in the whole clone, as of f1 in the generated program of seed
@@ -23,25 +18,13 @@ static __attribute__((noinline)) int f(unsigned long a, unsigned char n)
 int g(unsigned long a) { return f(a, 2) + f(a + 1, 2); }
 int main(void) { return g(1) & 1; }
 `
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.c"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(testenv.Tool(t, "gcc-12"), "-g", "-O2", "-dA", "-S", "a.c")
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "a.s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assembled(t, "gcc-12", "a.c", source, "-dA")
 	const note = "\t.byte\t0x2\t# DW_AT_const_value"
-	if strings.Count(string(text), note) != 1 {
+	if strings.Count(text, note) != 1 {
 		t.Fatal("there is another note")
 	}
 	for number, sure := range map[string]bool{"0x2": true, "0": false} {
-		other := strings.Replace(string(text), note, strings.Replace(note, "0x2", number, 1), 1)
+		other := strings.Replace(text, note, strings.Replace(note, "0x2", number, 1), 1)
 		isSure(t, number, built(t, "gcc-12", "-O2", map[string]string{"a.s": other}), "f n", 1, sure)
 	}
 }

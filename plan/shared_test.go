@@ -302,14 +302,14 @@ func contradictory(is bool) loc.ReasonCode {
 	return reasons.None
 }
 
-// assembled returns what a compiler makes of a source, as text.
-func assembled(t *testing.T, compiler, name, source string) string {
+// assembled returns what a compiler makes of a source, as text, with more options.
+func assembled(t *testing.T, compiler, name, source string, options ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(testenv.Tool(t, compiler), "-g", "-O2", "-S", "-o", "a.s", name)
+	c := exec.Command(testenv.Tool(t, compiler), append([]string{"-g", "-O2", "-S", "-o", "a.s", name}, options...)...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

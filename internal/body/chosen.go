@@ -95,16 +95,17 @@ func (c *Code) ChoiceBefore(at uint64, ranges []dw.Range) (out Choice) {
 	return out
 }
 
-// MayChoose returns what Choice.Passed may be of what ChoiceBefore returns, and whether it can be nothing else: at most addresses it is 0, and where instructions begin need not be known then.
+// MayChoose returns which registers ChoiceBefore can say that what was chosen is passed in, and whether these are all that it says if it finds a choice. At most addresses there are none,
+// and where instructions begin need not be known then.
 func (img *Image) MayChoose(at uint64, ranges []dw.Range) (of Registers, alone bool) {
-	arch := insn.For(img.Instructions())
-	if arch == nil || arch.MayChoose == nil {
+	arch, sec := insn.For(img.Instructions()), img.SectionAt(at)
+	if arch == nil || arch.MayChoose == nil || sec == nil {
 		return 0, true
 	}
 	alone = true
-	step := uint64(max(1, arch.Fixed))
-	err := img.View(at-near, near, func(code []byte) {
-		for from := at - near; uint64(len(code)) > step; code, from = code[step:], from+step {
+	step, far := uint64(max(1, arch.Fixed)), min(near, at-sec.Addr)
+	err := img.View(at-far, far, func(code []byte) {
+		for from := at - far; uint64(len(code)) > step; code, from = code[step:], from+step {
 			if !arch.MayChoose(code) || !img.Straight(from, at) {
 				continue
 			}

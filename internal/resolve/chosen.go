@@ -132,8 +132,9 @@ func (e *evidence) choice() (c choice, err error) {
 	if err != nil {
 		return choice{}, err
 	}
+	var alone, explained bool
 	if certain {
-		if _, explained, err := e.explained(entry, may); explained || err != nil {
+		if alone, explained, err = e.explained(entry, may); explained || err != nil {
 			return choice{}, err
 		}
 	}
@@ -144,9 +145,10 @@ func (e *evidence) choice() (c choice, err error) {
 	if c.Choice = code.ChoiceBefore(s.At.Addr, ranges); c.Passed == 0 {
 		return choice{}, nil
 	}
-	alone, explained, err := e.explained(entry, c.Passed)
-	if explained || err != nil {
-		return choice{}, err
+	if !certain {
+		if alone, explained, err = e.explained(entry, c.Passed); explained || err != nil {
+			return choice{}, err
+		}
 	}
 	if !alone {
 		return c, nil
