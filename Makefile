@@ -112,7 +112,7 @@ gate: ## Ask a dozen questions of VMLINUX=FILE, and of the tool of the commit in
 
 .PHONY: pgo
 pgo: ## Profile the work on VMLINUX=FILE for the compiler: writes cmd/prolog-dump/default.pgo
-	BENCH_VMLINUX=$(abspath $(VMLINUX)) $(GO) test -run '^$$' -bench 'BenchmarkCoverage|BenchmarkIndex|BenchmarkPlan|BenchmarkEach' -benchtime 10x -cpuprofile cmd/prolog-dump/default.pgo -o $(BIN)/pgo.test ./bench
+	BENCH_VMLINUX=$(abspath $(VMLINUX)) $(GO) test -run '^$$' -bench 'Coverage|Index|Plan|Each' -benchtime 4x -cpuprofile cmd/prolog-dump/default.pgo -o $(BIN)/pgo.test ./bench
 
 .PHONY: bench-peers
 bench-peers: ## Measure beside drgn, perf, gdb and others on VMLINUX=FILE, growth on IMAGES="..." too; writes bench/RESULTS.md

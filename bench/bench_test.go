@@ -236,6 +236,23 @@ func BenchmarkCoverage(b *testing.B) {
 	})
 }
 
+// BenchmarkColdCoverage is the same of an image of which nothing is known yet: ways into bodies are
+// followed, and witnesses learn, as they do for the first report of an image.
+func BenchmarkColdCoverage(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		for b.Loop() {
+			img, err := im.open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := coverage.Measure(context.Background(), img); err != nil {
+				b.Fatal(err)
+			}
+			_ = img.Close()
+		}
+	})
+}
+
 // BenchmarkShare generates and compares the prologues of all sites, with parameters that are
 // already resolved: the rest of what coverage does.
 func BenchmarkShare(b *testing.B) {

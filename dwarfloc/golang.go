@@ -80,7 +80,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 				continue
 			}
 			u := s.u.img.of(p.entry.Unit)
-			t, err := u.TypeOf(p.typ)
+			t, err := u.GiveType(p.typ)
 			if err != nil {
 				return nil, false, err
 			}

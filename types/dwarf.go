@@ -49,12 +49,15 @@ func (d *dwarfTypes) of(u *dw.Unit) *unitTypes {
 // Of returns the type that an attribute of a unit refers to; that of an attribute that is not there is void.
 func (d *dwarfTypes) Of(u *dw.Unit, v dw.Value) (*Type, error) { return d.of(u).typeIn(v, 0) }
 
-// Forget frees what was read of a unit. Types that are in use stay valid.
-func (d *dwarfTypes) Forget(u *dw.Unit) {
+// Forget frees what was read of a unit, unless given is set. Types that are in use stay valid. Who sets it before
+// asking for types has them for good: it is read where none is looked up.
+func (d *dwarfTypes) Forget(u *dw.Unit, given *atomic.Bool) {
 	x := d.of(u)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.known, x.whole, x.names = nil, nil, nil
+	if given == nil || !given.Load() {
+		x.known, x.whole, x.names = nil, nil, nil
+	}
 }
 
 // typeName names a type that units only declare.

@@ -35,7 +35,7 @@ func (u *Unit) ResultType(e dw.Entry) (*types.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.Img.Of(last.Unit).TypeOf(typ)
+	return u.Img.Of(last.Unit).GiveType(typ)
 }
 
 // Callable reads from a function's entry, or its origins, whether it is called in a way of

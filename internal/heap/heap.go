@@ -11,12 +11,12 @@ import (
 )
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
-// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 114 MB of its own with 100, and 67 with 25, for
-// three tenths more work, and 22 takes 3 MB less than 25, of which more work is not to be seen; a pack of it 340 MB and 10 s of processor time with 50, 320 MB and a tenth more work with 35; all parameters as JSON take 165 MB
+// use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 77 MB of its own with 50, 73 with
+// 35, 71 with 28, and 68 with 22, which is collected half as often again as with 35, for a twentieth more work; a pack of it 340 MB and 10 s of processor time with 50, 320 MB and a tenth more work with 35; all parameters as JSON take 165 MB
 // with 50 and 200 with 100, for a tenth less work.
 const (
 	Usual    = 50
-	Coverage = 22  // and not below CoverageFrom
+	Coverage = 28  // and not below CoverageFrom
 	Large    = 100 // once many sites are printed
 
 	// first holds for the first collection, which a heap of 4 MB in use would have with 100. Most questions need none until they

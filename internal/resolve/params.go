@@ -234,7 +234,7 @@ func (r *Params) declaration(s *entries.Spot) ([]declared, error) {
 			x.Root, err = x.Ultimate(nil)
 		}
 		d := declared{Var: *x, text: x.U.Text(x.Name)}
-		d.t, d.err = x.U.TypeOf(x.Type)
+		d.t, d.err = r.ev.giveType(x)
 		r.decls = append(r.decls, d)
 		return true, err
 	})

@@ -58,8 +58,16 @@ func (ev *Evaluator) Resolve(a *Answer, x *entries.Var) error {
 		ev.use(x.U)
 		defer ev.use(own)
 	}
-	t, err := x.U.TypeOf(x.Type)
+	t, err := ev.giveType(x)
 	return ev.Settle(a, x, t, err)
+}
+
+// giveType returns the type of a variable, for an answer.
+func (ev *Evaluator) giveType(x *entries.Var) (*types.Type, error) {
+	if ev.unclaimed {
+		return x.U.TypeOf(x.Type) // what learns gives it to nobody
+	}
+	return x.U.GiveType(x.Type)
 }
 
 // Settle is Resolve for an entry that is complete. It sets the type, unless err says that it could not be read.

@@ -3,6 +3,8 @@
 package typesource
 
 import (
+	"sync/atomic"
+
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -18,8 +20,8 @@ type DWARF[T any] interface {
 	Named(u *dw.Unit, name string) (*T, error)
 	// Enumerator returns the value of an enumerator that a unit has outside functions.
 	Enumerator(u *dw.Unit, name string) (value int64, found bool, err error)
-	// Forget frees what was read of a unit. Types that are in use stay valid.
-	Forget(u *dw.Unit)
+	// Forget frees what was read of a unit, unless that is given. Types that are in use stay valid.
+	Forget(u *dw.Unit, given *atomic.Bool)
 }
 
 // DWARFOptions is what DWARF needs to know about an image.

@@ -156,7 +156,7 @@ func (c *Controls) learnEvery() error {
 		err := l.unit(s, u, func(r *index.Rec, u *entries.Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
 			img.Index.Walked(u.Unit)
-			u.ForgetRead()
+			u.ForgetLearned()
 		}
 		return err
 	})
@@ -261,6 +261,9 @@ func (l *learner) body(u *entries.Unit, rec int32) error {
 	ok, err := l.seen.read(&l.spot)
 	if ok {
 		g.add(&l.seen)
+	}
+	if err == nil && l.seen.mute {
+		l.own[root] = nil // its other bodies have parameters of the same types: of a kernel's bodies, a fifth is not read
 	}
 	return err
 }

@@ -34,6 +34,7 @@ type observed struct {
 	constants []uint64
 	handed    []handed // nothing in a function that loses nothing
 	hands     bool     // handed is asked for
+	mute      bool     // no witness speaks of parameters of such types
 	chain     []link   // memory of handOn
 	reader    func() Reader
 	own       Reader // of the body's parameters; made by reader when it is needed
@@ -101,7 +102,7 @@ func (o *observed) read(s *entries.Spot) (ok bool, err error) {
 		}
 		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
 	}
-	if !pointers && !hands {
+	if o.mute = !pointers && !hands; o.mute {
 		return false, nil
 	}
 	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
