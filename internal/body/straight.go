@@ -209,13 +209,66 @@ func (img *Image) each(r dw.Range, f func(at uint64, in insn.Insn, code []byte) 
 
 func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint16) error {
 	arch := insn.For(img.Instructions())
+	loads := false // Found has one
+	return w.each(img, at, func(at uint64, in *insn.Insn, code []byte) bool {
+		own := dw.Covers(ranges, at)
+		if in.Call {
+			if own && in.Target != 0 {
+				w.call(at, in, args)
+			}
+			return false
+		}
+		var m insn.Touch
+		ok := own || loads
+		if ok {
+			m, ok = arch.Touches(w.Trace, code, at)
+		}
+		reads := ok && !m.Writes
+		if own && !ok {
+			writing, touches := arch.Touching(code) // no address says where
+			reads = touches && !writing
+		}
+		if own && reads {
+			w.reads++
+		}
+		if ok && loads {
+			w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return f.Loads && w.Trace.IsFrom(m.At, f.Value) })
+		}
+		if ok && own && (!m.Writes || !arch.Spills(code)) {
+			w.Found = append(w.Found, Witness{
+				Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes, Loads: !m.Writes && (m.Loads || m.Compares),
+			})
+			loads = loads || !m.Writes
+		}
+		arch.Follow(w.Trace, code, at)
+		return true
+	})
+}
+
+// MayFind reports whether the way of Follow has an instruction of the body's that may be a witness.
+func (w *Straight) MayFind(img *Image, at uint64, ranges []dw.Range) (may bool, err error) {
+	arch := insn.For(img.Instructions())
+	err = w.each(img, at, func(at uint64, in *insn.Insn, code []byte) bool {
+		if own := dw.Covers(ranges, at); in.Call {
+			may = own && in.Target != 0
+		} else if own {
+			writes, touches := arch.Touching(code)
+			may = touches && (!writes || !arch.Spills(code))
+		}
+		return !may && !in.Call
+	})
+	return may, err
+}
+
+// each calls f for the instructions of the way, with the code from each on, up to a call or until it returns false; not for jumps.
+func (w *Straight) each(img *Image, at uint64, f func(at uint64, in *insn.Insn, code []byte) bool) error {
+	arch := insn.For(img.Instructions())
 	t, err := img.tables()
 	if err != nil {
 		return err
 	}
 	var code []byte
 	jumps, end := 0, at // code is up to end
-	loads := false      // Found has one
 	for range maxStraight {
 		if end-at < longest {
 			sec := img.SectionAt(at)
@@ -239,14 +292,7 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 		if slices.ContainsFunc(w.edges, func(e ktable.Edge) bool { return e.From >= at && e.From < at+uint64(in.Size) }) {
 			return nil
 		}
-		own := dw.Covers(ranges, at)
-		if in.Call {
-			if own && in.Target != 0 {
-				w.call(at, &in, args)
-			}
-			return nil
-		}
-		if in.Branches {
+		if in.Branches && !in.Call {
 			if jumps++; jumps > maxJumps {
 				return nil
 			}
@@ -254,28 +300,9 @@ func (w *Straight) follow(img *Image, at uint64, ranges []dw.Range, args []uint1
 			end = at
 			continue
 		}
-		var m insn.Touch
-		if ok = own || loads; ok {
-			m, ok = arch.Touches(w.Trace, code, at)
+		if !f(at, &in, code) {
+			return nil
 		}
-		reads := ok && !m.Writes
-		if own && !ok {
-			writing, touches := arch.Touching(code) // no address says where
-			reads = touches && !writing
-		}
-		if own && reads {
-			w.reads++
-		}
-		if ok && loads {
-			w.Found = slices.DeleteFunc(w.Found, func(f Witness) bool { return f.Loads && w.Trace.IsFrom(m.At, f.Value) })
-		}
-		if ok && own && (!m.Writes || !arch.Spills(code)) {
-			w.Found = append(w.Found, Witness{
-				Addr: at, Size: in.Size, Value: m.At, Shape: m.Shape, Writes: m.Writes, Loads: !m.Writes && (m.Loads || m.Compares),
-			})
-			loads = loads || !m.Writes
-		}
-		arch.Follow(w.Trace, code, at)
 		at += uint64(in.Size)
 		code = code[in.Size:]
 	}

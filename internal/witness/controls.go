@@ -214,7 +214,13 @@ type learner struct {
 	of   func(entries.FunctionKey) *groups // nil for a function that is not learned
 	seen observed
 	spot entries.Spot
-	own  map[int32]*groups // of the unit's functions
+	own  map[int32]ofUnit // the unit's functions
+}
+
+// ofUnit is what is known of a function once one of its bodies in a unit was read. The others have parameters of the same types.
+type ofUnit struct {
+	groups    *groups // nil if it is not learned, or if no witness speaks of such parameters: a kernel has a fifth of its bodies of such functions
+	onlyOnWay bool    // see observed
 }
 
 // unit adds the controls of a unit's bodies.
@@ -226,7 +232,7 @@ func (l *learner) unit(s *index.Scanner, u *entries.Unit, is func(*index.Rec, *e
 		return err
 	}
 	if l.own == nil {
-		l.own = make(map[int32]*groups)
+		l.own = make(map[int32]ofUnit)
 	}
 	clear(l.own)
 	for i := range u.Recs {
@@ -242,28 +248,38 @@ func (l *learner) unit(s *index.Scanner, u *entries.Unit, is func(*index.Rec, *e
 // body adds the controls of a body.
 func (l *learner) body(u *entries.Unit, rec int32) error {
 	root := u.Recs[rec].Root
-	g, known := l.own[root]
+	f, known := l.own[root]
 	if !known {
 		k, err := entries.KeyOf(u, rec)
 		if err != nil {
 			return err
 		}
-		g = l.of(k)
-		l.own[root] = g
+		f.groups = l.of(k)
+		l.own[root] = f
 	}
-	if g == nil {
+	if f.groups == nil {
 		return nil
 	}
 	if ok, err := u.Read(rec, &l.spot); err != nil || !ok {
 		return err
 	}
 	l.spot.Own = true
+	if f.onlyOnWay {
+		// To look at the code is a fraction of the work to read the parameters: of a kernel's bodies, three of ten have no such instruction.
+		if may, err := l.seen.mayHave(&l.spot); err != nil || !may {
+			return err
+		}
+	}
 	ok, err := l.seen.read(&l.spot)
+	if err != nil {
+		return err
+	}
 	if ok {
-		g.add(&l.seen)
+		f.groups.add(&l.seen)
 	}
-	if err == nil && l.seen.mute {
-		l.own[root] = nil // its other bodies have parameters of the same types: of a kernel's bodies, a fifth is not read
+	if f.onlyOnWay = l.seen.onlyOnWay; l.seen.mute {
+		f.groups = nil
 	}
-	return err
+	l.own[root] = f
+	return nil
 }

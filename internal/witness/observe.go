@@ -35,6 +35,7 @@ type observed struct {
 	handed    []handed // nothing in a function that loses nothing
 	hands     bool     // handed is asked for
 	mute      bool     // no witness speaks of parameters of such types
+	onlyOnWay bool     // none does but instructions of the straight way
 	chain     []link   // memory of handOn
 	reader    func() Reader
 	own       Reader // of the body's parameters; made by reader when it is needed
@@ -102,12 +103,14 @@ func (o *observed) read(s *entries.Spot) (ok bool, err error) {
 		}
 		o.params, o.letters, o.constants = append(o.params, p), append(o.letters, letter), append(o.constants, constant)
 	}
+	o.onlyOnWay = false
 	if o.mute = !pointers && !hands; o.mute {
 		return false, nil
 	}
 	if ok, err = o.straight.Begin(s.U.Img.Code); !ok || err != nil {
 		return false, err
 	}
+	o.onlyOnWay = !functions && !hands
 	for i := range o.params {
 		p := &o.params[i]
 		if p.wide && p.sure {
@@ -167,6 +170,15 @@ func (o *observed) read(s *entries.Spot) (ok bool, err error) {
 		}
 	}
 	return len(o.kinds)+len(o.handed) > 0, nil
+}
+
+// mayHave reports whether the body at a spot may have a witness that is an instruction of the straight way.
+func (o *observed) mayHave(s *entries.Spot) (bool, error) {
+	ranges, err := s.U.Extent(&s.PCs)
+	if err != nil {
+		return false, err
+	}
+	return o.straight.MayFind(s.U.Img.Code, s.Addr, ranges)
 }
 
 // canBeOf reports whether a witness can be about a parameter: a load in a function that has parameters which point to something volatile is of one
