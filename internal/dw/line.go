@@ -337,6 +337,17 @@ func (u *Unit) Rows() ([]Row, error) {
 	return t.rows, nil
 }
 
+// HasRows reports whether rows of the unit are in memory.
+func (u *Unit) HasRows() bool {
+	t := u.lines.Load()
+	if t == nil {
+		return false
+	}
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	return t.rows != nil || t.some != nil
+}
+
 // RowsIn returns rows of Rows: all that are in a range of addresses, at least.
 func (u *Unit) RowsIn(r Range) ([]Row, error) {
 	t, err := u.lineTable()

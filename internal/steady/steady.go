@@ -101,7 +101,7 @@ func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
 		}
 		g := newFunction()
 		named := func(u *entries.Unit, r *index.Rec) bool { return sel.Match(u.NameRefOf(r)) }
-		err = f.learn(units, named, func(is entries.FunctionKey) *function {
+		err = f.learn(units, false, named, func(is entries.FunctionKey) *function {
 			if is == *k {
 				return g
 			}
@@ -112,7 +112,7 @@ func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
 	}, func() (map[entries.FunctionKey]*function, error) {
 		every := make(map[entries.FunctionKey]*function)
 		var mu sync.Mutex
-		err := f.learn(f.img.Index.AllUnits(), func(*entries.Unit, *index.Rec) bool { return true }, func(is entries.FunctionKey) *function {
+		err := f.learn(f.img.Index.AllUnits(), true, func(*entries.Unit, *index.Rec) bool { return true }, func(is entries.FunctionKey) *function {
 			mu.Lock()
 			defer mu.Unlock()
 			g := every[is]
@@ -130,12 +130,19 @@ func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
 	})
 }
 
-// learn reads the bodies in some units of functions that are asked for: of those that named names, as far as of knows them.
-func (f *Functions) learn(units []int, named func(*entries.Unit, *index.Rec) bool, of func(entries.FunctionKey) *function) error {
+// learn reads the bodies in some units of functions that are asked for: of those that named names, as far as of knows them. What was read of a unit is freed,
+// unless these are few and its rows had been read before: the line tables of a kernel for riscv64 take 377 MB.
+func (f *Functions) learn(units []int, all bool, named func(*entries.Unit, *index.Rec) bool, of func(entries.FunctionKey) *function) error {
 	return f.img.Index.Parallel(len(units), func(scanner *index.Scanner, i int) error {
 		u := &f.img.Units[units[i]]
 		if u.IsType() {
 			return nil
+		}
+		if all || !u.HasRows() {
+			defer func() {
+				f.img.Index.Walked(u.Unit)
+				u.ForgetLearned()
+			}()
 		}
 		if err := scanner.Open(u.Unit); err != nil {
 			return err
