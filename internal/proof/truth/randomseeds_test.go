@@ -24,6 +24,7 @@ func TestRandomSeeds(t *testing.T) {
 		{"what a body makes of any truth value", "gcc-16", "-O2 -no-pie", 420018},
 		{"the number of one of two paths that meet, where the other one comes from the body", "gcc-11", "-O3 -pie -fPIE", 420005},
 		{"what a statement makes of the register of the only note, before the body begins", "gcc-11", "-Os -no-pie", 430006},
+		{"what a body makes of a truth value that its clone is not passed", "gcc-12", "-Os -no-pie", 510003},
 	} {
 		b := Build{Language: C, Compiler: tt.compiler, Options: strings.Fields(tt.options)}
 		if missing := b.Missing(); missing != "" {
