@@ -415,12 +415,15 @@ func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
 }
 
 // cutsMore reports whether the code makes a shift to the right, of what may have more bits than the result, as one of as many as that: of "n >>= 1" with a short n, and not of a number that
-// is cut behind the shift.
+// is cut behind the shift. It is unclear which of these it is for a sum, if the code does not make the shift at all. A register is mostly that of a number that is cut, and two shifts a bit-field.
 func (n *narrowing) cutsMore(e *loc.Expr, bits uint64) bool {
 	if bits != 8 && bits != 16 || e.Op != ops.Shr && e.Op != ops.Shra || e.B.Op != ops.Const || e.B.K >= bits || e.A.Op == ops.Reg && n.registers.Bits(e.A.K) <= bits {
 		return false
 	}
-	_, _, short := n.registers.Widths(e, e.Op, uint8(bits))
+	narrow, wide, short := n.registers.Widths(e, e.Op, uint8(bits))
+	if !short && !narrow && !wide && e.A.Op != ops.Reg && e.A.Op != ops.Shl {
+		n.found = Unclear
+	}
 	return short
 }
 

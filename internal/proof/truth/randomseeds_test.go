@@ -19,6 +19,7 @@ func TestRandomSeeds(t *testing.T) {
 		{"arithmetic with a slot that is stored behind the probe", "gcc-11", "-O2 -no-pie", 97034},
 		{"the remainder of a byte, compared", "gcc-11", "-O2 -no-pie", 97115},
 		{"a byte's upper bits, compared", "gcc-12", "-O3 -pie -fPIE", 97132},
+		{"a shift of a short in a register with more bits", "gcc-12", "-O2 -no-pie", 510003},
 		{"what a body makes of a number that is lost", "gcc-12", "-O2 -no-pie", 95085},
 		{"what a body makes of a number that is lost", "gcc-12", "-O2 -no-pie -gno-variable-location-views", 95085},
 		{"what a body makes of any truth value", "gcc-16", "-O2 -no-pie", 420018},
