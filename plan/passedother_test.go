@@ -28,3 +28,25 @@ int main(void) { return g(1) & 1; }
 		isSure(t, number, built(t, "gcc-12", "-O2", map[string]string{"a.s": other}), "f n", 1, sure)
 	}
 }
+
+// TestPassedNoNumber: GCC 12 writes the 1 that f4 of the generated program of seed 510003 makes of any truth value as what it is in a whole clone, at -Os, though a call passes what is in a
+// register. A call is made to say so here.
+func TestPassedNoNumber(t *testing.T) {
+	const source = `
+volatile long sink;
+static __attribute__((noinline)) int f(unsigned long a, unsigned char n)
+{
+	sink = a * n;
+	return a ^ 7;
+}
+int g(unsigned long a) { return f(a, 2) + f(a + 1, 2); }
+int main(void) { return g(1) & 1; }
+`
+	text := assembled(t, "gcc-12", "a.c", source, "-dA")
+	const number = "\t.uleb128 0x1\t# DW_AT_call_value\n\t.byte\t0x32\t# DW_OP_lit2\n"
+	if !strings.Contains(text, number) {
+		t.Fatal("no call says what it passes")
+	}
+	other := strings.Replace(text, number, strings.Replace(number, "0x32", "0x55", 1), 1) // %rdi
+	isSure(t, "a call", built(t, "gcc-12", "-O2", map[string]string{"a.s": other}), "f n", 1, false)
+}

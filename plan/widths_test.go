@@ -58,3 +58,53 @@ int main(void)
 		}
 	}
 }
+
+// TestShortShifts: a shift to the right of a number of 8 or 16 bits is one of as many, and a register or a sum has more: the code says so, or that the number is cut behind the shift.
+func TestShortShifts(t *testing.T) {
+	const source = `
+volatile long sink;
+#define BODY(name, type) static inline __attribute__((always_inline)) void name(type n) { sink = 1; sink = n & 7; }
+BODY(halved, short) BODY(halvedByte, signed char) BODY(sum, short) BODY(sumByte, signed char) BODY(zeros, unsigned short) BODY(zerosByte, unsigned char)
+BODY(cutSum, short) BODY(both, short) BODY(product, short) BODY(cutMask, short)
+static inline __attribute__((always_inline)) void none(short n) { sink = 1; }
+void f1(int a, int b) { short n = a + b; n >>= 1; halved(n); }
+void f2(int a, int b) { signed char n = a + b; n >>= 1; halvedByte(n); }
+void f3(short a, short b) { short m = a + b; sum(m >> 3); }
+void f4(int a, int b) { signed char m = a - b; sumByte(m >> 3); }
+void f5(int a, int b) { unsigned short m = a + b; zeros(m >> 3); }
+void f6(int a, int b) { unsigned char m = a + b; zerosByte(m >> 3); }
+void f8(int a, int b) { cutSum((a + b) >> 1); }
+void f9(int a, int b) { int m = a & b + sink; short n = m; n >>= 1; both(n); sink = m >> 1; }
+void f10(short a, short b) { short m = a * b; product(m >> 3); }
+void f12(int a, int b) { int m = a & b + sink; cutMask(m >> 1); }
+void f11(int a, int b) { short m = a + b; none(m >> 3); }
+`
+	program := built(t, "gcc-12", "-O2 -shared -fPIC", map[string]string{"a.c": source})
+	for _, tt := range []struct{ name, want string }{
+		{"halved", "s16(%rdi) >> 1"},
+		{"halvedByte", "s8(%rdi) >> 1"},
+		{"sum", "s16(%rsi + %rdi) >> 3"},
+		{"sumByte", "s8(%rdi - %rsi) >> 3"},
+		{"zeros", "u16(%rdi + %rsi) >>u 3"},
+		{"zerosByte", "u8(%rdi + %rsi) >>u 3"},
+		{"cutSum", "(%rdi + %rsi) >> 1"},
+		{"both", "~%rsi >> 1"},                      // as both widths
+		{"product", "~(%rsi * %rdi) >> 3"},          // products are not compared with the code's
+		{"cutMask", "~((%rsi + %rdx) & %rdi) >> 1"}, // nor such masks
+		{"none", "~(%rdi + %rsi) >> 3"},             // as none
+	} {
+		p := plantest.New(t, program, tt.name+" n", plan.Options{})
+		if len(p.Sites) != 1 {
+			t.Errorf("%s: %d sites", tt.name, len(p.Sites))
+			continue
+		}
+		a := &p.Sites[0].Args[0]
+		got := a.Variable.Loc.Text(p.Image.Arch())
+		if a.Doubtful {
+			got = "~" + got
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, not %s", tt.name, got, tt.want)
+		}
+	}
+}

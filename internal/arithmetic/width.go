@@ -301,8 +301,8 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		return &out
 	}
 	o := operandsOf(e.A)
-	if o.register && !o.carries && !o.wide && (by == ops.ZExt || e.Op == ops.Shra) && n.cuts(e, bits) {
-		if bits == 8 {
+	if o.register && !o.wide && (o.carries && n.cutsMore(e, bits) || !o.carries && (by == ops.ZExt || e.Op == ops.Shra) && n.cuts(e, bits)) {
+		if bits == 8 && !o.carries && (e.Op != ops.Shra || !n.cutsMore(e, bits)) {
 			n.found = Unclear // it may also be a truth value, of which only the lowest bit is meant, and not the byte
 			return &out
 		}
@@ -406,12 +406,25 @@ func (n *narrowing) cuts(e *loc.Expr, bits uint64) bool {
 		return false
 	}
 	if e.Op == ops.Shra {
-		// A register with more bits is mostly that of a number that is cut behind the shift. With as many, its sign is not extended.
-		return e.A.Op != ops.Reg || n.registers.Bits(e.A.K) <= bits
+		// With as many bits, a register's sign is not extended.
+		return e.A.Op != ops.Reg || n.registers.Bits(e.A.K) <= bits || n.cutsMore(e, bits)
 	}
 	found := false
 	e.A.Walk(func(x *loc.Expr) { found = found || x.Op == ops.Reg && n.registers.Bits(x.K) > bits })
 	return found
+}
+
+// cutsMore reports whether the code makes a shift to the right, of what may have more bits than the result, as one of as many as that: of "n >>= 1" with a short n, and not of a number that
+// is cut behind the shift. It is unclear which of these it is for a sum, if the code does not make the shift at all. A register is mostly that of a number that is cut, and two shifts a bit-field.
+func (n *narrowing) cutsMore(e *loc.Expr, bits uint64) bool {
+	if bits != 8 && bits != 16 || e.Op != ops.Shr && e.Op != ops.Shra || e.B.Op != ops.Const || e.B.K >= bits || e.A.Op == ops.Reg && n.registers.Bits(e.A.K) <= bits {
+		return false
+	}
+	narrow, wide, short := n.registers.Widths(e, e.Op, uint8(bits))
+	if !short && !narrow && !wide && e.A.Op != ops.Reg && e.A.Op != ops.Shl {
+		n.found = Unclear
+	}
+	return short
 }
 
 // Extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.

@@ -157,7 +157,7 @@ type Evidence interface {
 	// ChosenSince reports whether the value is one with which the function was entered, by the debug information, and a conditional move has changed the register that
 	// had it last.
 	ChosenSince() (bool, error)
-	// PassedOther reports whether a call of the clone says that it passes another number than the note's.
+	// PassedOther reports whether a call of the clone says that it passes another number than the note's, or what is no number.
 	PassedOther() (bool, error)
 	// Returned reports whether the note ends where an instruction of the body's has changed what it is computed from: the variable then has what that computed.
 	Returned() (bool, error)

@@ -91,6 +91,8 @@ func (e *evidence) unpassed() (bool, error) {
 }
 
 // PassedOther looks at what calls say of what the clone is not passed. GCC 16 can lose the 2 of "f(2)" where it makes a clone of f for 2, and then notes what f makes of it for the whole body.
+// And GCC 11 and 12 note so the 1 that f makes of any truth value, in a clone for another parameter's number: a clone for a number is passed that by each call, and a call that passes what
+// is no number refutes it.
 func (e *evidence) PassedOther() (bool, error) {
 	u, n := e.s.U, e.v.Loc.Expr
 	if e.v.Loc.Kind != loc.KindConstant || n.Op != ops.Const || u.Img.LeftOut.Has(rule.Caller) {
@@ -109,7 +111,7 @@ func (e *evidence) PassedOther() (bool, error) {
 		return false, err
 	}
 	for i := range d.passed {
-		if v := d.passed[i].Value; v.Op == ops.Const && (v.K^n.K)<<(64-8*size) != 0 {
+		if v := d.passed[i].Value; v.Op != ops.Caller && (v.Op != ops.Const || (v.K^n.K)<<(64-8*size) != 0) { // what the caller was passed may be that number
 			return true, nil
 		}
 	}
