@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // LLVM merges equal instructions of several instances of a function: it takes them out of the
@@ -138,6 +139,9 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, 
 	if g.Paths(block) == 0 {
 		return false, false
 	}
+	if c.comparedFor(kin, i, at) || c.needsMade(kin, i, in, at) {
+		return true, false
+	}
 	passes := c.Past(g.Blocks[block].First) != at || !g.OnlyBehind(block, func(last int32) bool { return c.oneOf(kin, i, c.beforePadding(last)) >= 0 })
 	needs := !passes || c.needsKin(kin, i, at)
 	place := c.placeIn(kin, i, c.RowAt(at), at)
@@ -184,6 +188,78 @@ func (c *Code) goesOnIn(kin map[int32]kinship, i, in, block, at int32) (goesOn, 
 		return true, false
 	}
 	return false, slices.ContainsFunc(begun, rest)
+}
+
+// comparedFor reports whether an instruction is a branch for which one of the bodies that share code compares in front of it: LLVM takes the comparison out of the beginnings of both, and leaves each its
+// branch, with the place of both. A run that begins there would compare itself. What the caller compares is not meant.
+func (c *Code) comparedFor(kin map[int32]kinship, i, at int32) bool {
+	g := c.Graph
+	if g.Insns[at].Kind != flow.Branch || at == g.Blocks[g.Block(at)].First {
+		return false
+	}
+	before := c.beforePadding(at - 1)
+	reads, _, ok := c.Arch.Accesses(g.Bytes(at))
+	w, known := c.Arch.Writes(g.Bytes(before))
+	return (!ok || reads == 0) && known && w == (insn.Writes{}) && g.Insns[before].Kind == flow.Plain && c.oneOf(kin, i, before) >= 0
+}
+
+// needsMade reports whether a piece of bodies that share code, from an instruction of one of them on, uses what was merged of them has computed before, at the place of the use, wherever execution comes from: LLVM takes
+// a load out of both sides of the caller's test, and what needs it stays behind the test, on each side. What is computed once for runs in a loop, or one behind the other, is used again, without it,
+// where execution comes from such a use.
+func (c *Code) needsMade(kin map[int32]kinship, i, in, at int32) bool {
+	made := uint64(0)
+	for n := at; n < c.Graph.Blocks[c.Graph.Block(at)].Last && c.oneOf(kin, i, n) >= 0; n++ {
+		row := c.RowAt(n)
+		reads, writes, ok := c.Arch.Accesses(c.Graph.Bytes(n))
+		if !ok || row == nil || row.Line == 0 {
+			return false
+		}
+		place := c.placeIn(kin, i, row, n)
+		like := func(n int32) bool {
+			r := c.RowAt(n)
+			return r != nil && c.oneOf(kin, i, n) >= 0 && c.placeIn(kin, i, r, n) == place
+		}
+		for left := uint64(reads) &^ made; left != 0; left &= left - 1 {
+			maker := int32(-1)
+			merged := func(n int32) bool {
+				by := c.oneOf(kin, i, n)
+				if by < 0 || !c.Bodies[by].Merged || by != in && !c.shares(by, in) || !like(n) || maker >= 0 && maker != n {
+					return false
+				}
+				maker = n
+				return true
+			}
+			if c.writtenBy(at, left&-left, merged) && maker >= 0 {
+				return c.usedOnce(at, maker, like)
+			}
+		}
+		made |= uint64(writes.Registers)
+	}
+	return false
+}
+
+// usedOnce reports whether execution comes to a piece from no other one of such instructions, nor again from itself, without the one that makes what it uses.
+func (c *Code) usedOnce(at, maker int32, such func(n int32) bool) bool {
+	g := c.Graph
+	own, from := g.Block(at), g.Block(maker)
+	if own == from || g.Repeats(own, from) {
+		return false
+	}
+	for n := range int32(len(c.Owner)) {
+		b := g.Block(n)
+		if n == maker || b == own && n >= at || !such(n) {
+			continue
+		}
+		reached := b == own || b == from && n > maker
+		g.Ahead(b, func(to int32) bool {
+			reached = reached || to == own
+			return to == own || to == from
+		})
+		if reached {
+			return false
+		}
+	}
+	return true
 }
 
 // isRestOf reports whether a piece of merged code, from an instruction on, can be the rest of a body, i or one of its kin: the body has computed something, and has no code at any of the places of the
