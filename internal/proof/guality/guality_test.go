@@ -36,6 +36,9 @@ int g; // { dg-final { gdb-test .+2 "g" "-1" } }
 	if got.Skipped("-O2") || !got.Skipped("-O1") {
 		t.Error("options with which it is not compiled")
 	}
+	if og := (&Case{Path: "/x/Og-a.c"}); og.Skipped("-O0") || og.Skipped("-Og") || !og.Skipped("-O1") {
+		t.Error("programs for -Og alone")
+	}
 }
 
 // TestJudged: GDB computes what is expected with other widths than the program has.
@@ -61,7 +64,6 @@ func TestJudged(t *testing.T) {
 
 // known are the checks whose value is another one than the program's in the debug information itself, for GDB too.
 var known = map[string]bool{
-	"Og-dce-3.c:20 x":  true, // its comment is for -Og
 	"pr36728-4.c:16 y": true, // GCC names a slot of the stack that nothing stores, at -O3
 }
 
