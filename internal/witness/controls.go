@@ -249,7 +249,7 @@ func (l *learner) unit(s *index.Scanner, u *entries.Unit, is func(*index.Rec, *e
 func (l *learner) body(u *entries.Unit, rec int32) error {
 	root := u.Recs[rec].Root
 	f, known := l.own[root]
-	if !known {
+	if !known || root < 0 {
 		k, err := entries.KeyOf(u, rec)
 		if err != nil {
 			return err
