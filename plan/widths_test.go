@@ -3,6 +3,7 @@ package plan_test
 import (
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -43,19 +44,7 @@ int main(void)
 		{"per", "u32(%rdi + %rsi) /u u32(%rsi)"},
 		{"each", "s32(%rdi - %rsi) / s32(%rsi)"},
 	} {
-		p := plantest.New(t, program, tt.name+" n", plan.Options{})
-		if len(p.Sites) != 1 {
-			t.Errorf("%s: %d sites", tt.name, len(p.Sites))
-			continue
-		}
-		a := &p.Sites[0].Args[0]
-		got := a.Variable.Loc.Text(p.Image.Arch())
-		if a.Doubtful {
-			got = "~" + got
-		}
-		if got != tt.want {
-			t.Errorf("%s: %s, not %s", tt.name, got, tt.want)
-		}
+		placed(t, program, tt.name, tt.want)
 	}
 }
 
@@ -93,18 +82,24 @@ void f11(int a, int b) { short m = a + b; none(m >> 3); }
 		{"cutMask", "~((%rsi + %rdx) & %rdi) >> 1"}, // nor such masks
 		{"none", "~(%rdi + %rsi) >> 3"},             // as none
 	} {
-		p := plantest.New(t, program, tt.name+" n", plan.Options{})
-		if len(p.Sites) != 1 {
-			t.Errorf("%s: %d sites", tt.name, len(p.Sites))
-			continue
-		}
-		a := &p.Sites[0].Args[0]
-		got := a.Variable.Loc.Text(p.Image.Arch())
-		if a.Doubtful {
-			got = "~" + got
-		}
-		if got != tt.want {
-			t.Errorf("%s: %s, not %s", tt.name, got, tt.want)
-		}
+		placed(t, program, tt.name, tt.want)
+	}
+}
+
+// placed looks at where the parameter n of a function with one site is, behind ~ if that is doubtful.
+func placed(t *testing.T, img *dwarfloc.Image, function, want string) {
+	t.Helper()
+	p := plantest.New(t, img, function+" n", plan.Options{})
+	if len(p.Sites) != 1 {
+		t.Errorf("%s: %d sites", function, len(p.Sites))
+		return
+	}
+	a := &p.Sites[0].Args[0]
+	got := a.Variable.Loc.Text(p.Image.Arch())
+	if a.Doubtful {
+		got = "~" + got
+	}
+	if got != want {
+		t.Errorf("%s: %s, not %s", function, got, want)
 	}
 }

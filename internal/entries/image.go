@@ -90,9 +90,10 @@ func (u *Unit) Forget() {
 	u.Img.Types.Forget(u.Unit.Unit, nil)
 }
 
-// ForgetLearned is Forget for those who give nobody a type. Types that others were given are not forgotten: whoever compares them while
+// ForgetLearned is Forget for those who have walked through the unit and give nobody a type. Types that others were given are not forgotten: whoever compares them while
 // somebody else walks through the unit would find one type twice. Those that nobody was given are a sixth of what a whole kernel's coverage keeps.
 func (u *Unit) ForgetLearned() {
+	u.Index.Walked(u.Unit)
 	u.forgetRead()
 	u.Img.Types.Forget(u.Unit.Unit, &u.given)
 }

@@ -139,10 +139,7 @@ func (f *Functions) learn(units []int, all bool, named func(*entries.Unit, *inde
 			return nil
 		}
 		if all || !u.HasRows() {
-			defer func() {
-				f.img.Index.Walked(u.Unit)
-				u.ForgetLearned()
-			}()
+			defer u.ForgetLearned()
 		}
 		if err := scanner.Open(u.Unit); err != nil {
 			return err

@@ -155,7 +155,6 @@ func (c *Controls) learnEvery() error {
 		u := &img.Units[units[i]]
 		err := l.unit(s, u, func(r *index.Rec, u *entries.Unit) bool { return often[u.NameRefOf(r)] })
 		if !u.IsType() {
-			img.Index.Walked(u.Unit)
 			u.ForgetLearned()
 		}
 		return err
@@ -254,7 +253,7 @@ func (l *learner) body(u *entries.Unit, rec int32) error {
 		if err != nil {
 			return err
 		}
-		f.groups = l.of(k)
+		f = ofUnit{groups: l.of(k)}
 		l.own[root] = f
 	}
 	if f.groups == nil {
