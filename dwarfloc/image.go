@@ -84,8 +84,8 @@ type Options struct {
 	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
 	// left out the types that are there.
 	KernelTypes func() ([]byte, error)
-	// Recover names the rules by which values are looked for that the debug information has lost: "caller", "moved", "table", "operand" and
-	// "call" (see [loc.Rule]). nil means all of them, and an empty list that is not nil none.
+	// Recover names the rules by which values are looked for that the debug information has lost: "caller", "moved", "table", "operand",
+	// "call" and "member" (see [loc.Rule]). nil means all of them, and an empty list that is not nil none.
 	Recover []string
 	// MaxUnpacked bounds how many bytes compressed sections, and a file that is compressed as a
 	// whole, may unpack to in all. 0 means 24 MiB and 32 times what they are unpacked from, which

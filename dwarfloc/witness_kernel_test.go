@@ -83,7 +83,7 @@ func (f *family) check(t *testing.T, name string, img *dwarfloc.Image) {
 				case v.Name != parameter || !s.Inlined():
 				case !v.Located():
 					lost++
-				case v.Loc.Rule == rule.Operand || v.Loc.Rule == rule.Call:
+				case rule.ByInstruction(v.Loc.Rule):
 					if back++; said[at] != "" && said[at] != text {
 						t.Errorf("%v at %#x: instructions say %s and %s", s, s.Addr, said[at], text)
 					}

@@ -28,6 +28,7 @@ import (
 //   - call: it has lost it, and the body passes it to a function
 //   - abi-symbol: there is only a symbol, and the calling convention says where a function gets its words
 //   - moved: the debug information names a value that the function was called with, and the function's instructions have moved it there
+//   - member: it has lost it, and a statement of the body reads a member of what it points to
 //   - note: the note of a statically defined probe says the place
 type Rule uint8
 
@@ -52,6 +53,7 @@ var ruleText = [...]struct{ name, text string }{
 	{"abi-symbol", "the place that the calling convention says for a word, of a function of which only the symbol is known"},
 	{"note", "the place that the note of a statically defined probe says"},
 	{"moved", "where the function's instructions have moved what it was called with"},
+	{"member", "what a statement of the body reads a member of"},
 }
 
 // String returns the rule's short, stable name.

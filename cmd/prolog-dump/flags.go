@@ -36,7 +36,7 @@ var (
 	waysNames       = []string{"all", "entry"}
 	missingNames    = []string{"flag", "skip", "fail"}
 	doubtNames      = []string{"missing", "mark", "keep"}
-	recoverNames    = []string{"all", "none", "caller", "moved", "table", "operand", "call"}
+	recoverNames    = []string{"all", "none", "caller", "moved", "table", "operand", "call", "member"}
 	ifMissingNames  = []string{"drop", "pass"}
 	conventionNames = []string{"auto", "registers", "record"}
 )
@@ -95,7 +95,7 @@ var sharedFlags = []flag{
 		f.Var((*texts)(&s.DebugDirs), "debug-dir", "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
 	{"recover", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.Recover, "recover", "all", "how to find values that the debug information has lost: caller, table, operand, call (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
+		f.StringVar(&s.Recover, "recover", "all", "how to find values that the debug information has lost: caller, moved, table, operand, call, member (what calls passed, tables of a kernel, instructions of the body), several with commas; all; or none")
 	}, recoverNames},
 	{"types", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.TypesFile, "types", "", "take types that the image does not have, for casts such as (struct request *)$arg1, from this image with debug information")

@@ -54,6 +54,8 @@ type Witness struct {
 type Straight struct {
 	Trace *symbolic.Trace
 	Found []Witness
+	// Ends is set if the way goes as far as its block: to a condition, to a call, or to where it leaves the function.
+	Ends  bool
 	code  []byte        // memory for what is read
 	edges []ktable.Edge // of that code
 	reads int           // of the body's own instructions on the way
@@ -268,6 +270,7 @@ func (w *Straight) each(img *Image, at uint64, f func(at uint64, in *insn.Insn, 
 		return err
 	}
 	var code []byte
+	w.Ends = false
 	jumps, end := 0, at // code is up to end
 	for range maxStraight {
 		if end-at < longest {
@@ -286,7 +289,11 @@ func (w *Straight) each(img *Image, at uint64, f func(at uint64, in *insn.Insn, 
 			}
 		}
 		in, ok := arch.Next(code)
-		if !ok || in.Lost || in.Leaves || in.Trap || !in.Onward && !in.Branches || in.Onward && in.Branches {
+		if !ok || in.Lost {
+			return nil
+		}
+		if in.Leaves || in.Trap || in.Onward == in.Branches {
+			w.Ends = true
 			return nil
 		}
 		if slices.ContainsFunc(w.edges, func(e ktable.Edge) bool { return e.From >= at && e.From < at+uint64(in.Size) }) {
@@ -301,6 +308,7 @@ func (w *Straight) each(img *Image, at uint64, f func(at uint64, in *insn.Insn, 
 			continue
 		}
 		if !f(at, &in, code) {
+			w.Ends = in.Call
 			return nil
 		}
 		at += uint64(in.Size)

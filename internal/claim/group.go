@@ -26,6 +26,8 @@ type Kind struct {
 	Target   bool // the witness is the function that is called
 	// Inner is set if what is called is inlined: Shape is a hash of it and of where it is called, Register the number of its parameter.
 	Inner bool
+	// Member is set for an instruction that loads what is not volatile: it may be of whoever computes an argument.
+	Member bool
 	// Line and Column are those of the statement that the instruction was compiled for: other ones of the function may do the same with another
 	// pointer, in bodies that go another way.
 	Line, Column uint32
@@ -80,6 +82,17 @@ type limit struct{ least, most uint64 }
 // Enough is how many controls a group needs.
 const Enough = 20
 
+// enoughMembers is how many one of a Member needs.
+const enoughMembers = 200
+
+// Enough is how many controls a group of the kind needs.
+func (k *Kind) Enough() int {
+	if k.Member {
+		return enoughMembers
+	}
+	return Enough
+}
+
 // distinct is how many different values it needs if the parameter was a constant: an instruction about another fixed address has the same distance
 // from one constant each time.
 const distinct = 3
@@ -124,10 +137,10 @@ func (g *Group) Contradict() {
 	g.by[0].differ++
 }
 
-// Distance returns the witness's value less the parameter's in a body with some constant parameters. ok is false if the group does not speak
+// Distance returns the witness's value less the parameter's, by the group of a kind, in a body with some constant parameters. ok is false if the group does not speak
 // there: it has too few controls, or of too few values, all forms are contradicted, or those that are not differ; or if a constant is beyond those of all controls.
-func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok bool) {
-	for i, f := range forms(params) {
+func (g *Group) Distance(k *Kind, constants []uint64) (distance uint64, ok bool) {
+	for i, f := range forms(k.Params) {
 		if g.by == nil || g.by[i].differ > 0 {
 			continue
 		}
@@ -137,22 +150,22 @@ func (g *Group) Distance(params string, constants []uint64) (distance uint64, ok
 		}
 		distance, ok = d, true
 	}
-	ok = ok && g.enough()
+	ok = ok && g.enough(k)
 	for i, l := range g.limits {
 		ok = ok && constants[i] >= l.least && constants[i] <= l.most
 	}
 	return distance, ok
 }
 
-// enough reports whether the group has enough controls, of enough values.
-func (g *Group) enough() bool {
+// enough reports whether the group of a kind has enough controls, of enough values.
+func (g *Group) enough(k *Kind) bool {
 	n := int(g.by[0].equal + g.by[0].differ) // each control counts for each form
-	return n >= Enough && n >= g.Undecided && (g.loose >= Enough || len(g.fixed) >= distinct)
+	return n >= k.Enough() && n >= g.Undecided && (g.loose >= Enough || len(g.fixed) >= distinct)
 }
 
-// Speaks reports whether there can be a body for which the group says something.
-func (g *Group) Speaks() bool {
-	return g.by != nil && g.enough() && slices.ContainsFunc(g.by, func(c controls) bool { return c.differ == 0 })
+// Speaks reports whether there can be a body for which the group of a kind says something.
+func (g *Group) Speaks(k *Kind) bool {
+	return g.by != nil && g.enough(k) && slices.ContainsFunc(g.by, func(c controls) bool { return c.differ == 0 })
 }
 
 // Count is how many controls of some groups there are: those that are equal, those of groups in which another one differs, and those that do.

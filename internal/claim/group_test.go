@@ -14,6 +14,7 @@ func TestGroup(t *testing.T) {
 		params    string
 		controls  []control
 		undecided int
+		member    bool
 		constant  uint64
 		distance  uint64
 		ok        bool
@@ -21,6 +22,8 @@ func TestGroup(t *testing.T) {
 		{what: "enough", params: ".", controls: []control{{Enough, 52, 0}}, distance: 52, ok: true},
 		{what: "too few", params: ".", controls: []control{{Enough - 1, 52, 0}}},
 		{what: "none", params: "."},
+		{what: "enough for a member", params: ".", controls: []control{{10 * Enough, 52, 0}}, member: true, distance: 52, ok: true},
+		{what: "too few for a member", params: ".", controls: []control{{10*Enough - 1, 52, 0}}, member: true},
 		{what: "a contradiction", params: ".", controls: []control{{500, 52, 0}, {1, 0, 0}}},
 		{what: "more cannot be compared than can", params: ".", controls: []control{{Enough, 52, 0}}, undecided: Enough + 1},
 		{what: "a bit's word", params: "c.", controls: []control{{30, 0, 3}, {30, 8, 70}, {1, 16, 130}}, constant: 65, distance: 8, ok: true},
@@ -37,7 +40,7 @@ func TestGroup(t *testing.T) {
 				g.Add(tt.params, c.distance, 0, false, constants(c.constant))
 			}
 		}
-		if d, ok := g.Distance(tt.params, constants(tt.constant)); ok != tt.ok || ok && d != tt.distance {
+		if d, ok := g.Distance(&Kind{Params: tt.params, Member: tt.member}, constants(tt.constant)); ok != tt.ok || ok && d != tt.distance {
 			t.Errorf("%s: %d, %v", tt.what, d, ok)
 		}
 	}
@@ -51,10 +54,10 @@ func TestAmbiguous(t *testing.T) {
 		g.Add(params, 0, 0, false, []uint64{0, 0})
 		g.Add(params, 8, 0, false, []uint64{64, 0}) // the word of the bit, and its byte
 	}
-	if d, ok := g.Distance(params, []uint64{64, 0}); !ok || d != 8 {
+	if d, ok := g.Distance(&Kind{Params: params}, []uint64{64, 0}); !ok || d != 8 {
 		t.Errorf("where they agree: %d, %v", d, ok)
 	}
-	if d, ok := g.Distance(params, []uint64{8, 0}); ok {
+	if d, ok := g.Distance(&Kind{Params: params}, []uint64{8, 0}); ok {
 		t.Errorf("%d", d)
 	}
 	if equal, differ := g.Counts(); equal != 60 || differ != 0 {

@@ -12,6 +12,7 @@ const (
 	packedCall = 1 << iota
 	packedTarget
 	packedInner
+	packedMember
 )
 
 // Compare orders kinds.
@@ -30,6 +31,9 @@ func (k *Kind) flags() (f byte) {
 	if k.Inner {
 		f |= packedInner
 	}
+	if k.Member {
+		f |= packedMember
+	}
 	return f
 }
 
@@ -45,7 +49,7 @@ func (k *Kind) Pack(b []byte) []byte {
 func (k *Kind) Unpack(b *bin.Reader) {
 	k.Shape = b.U64()
 	flags := b.U8()
-	k.Call, k.Target, k.Inner = flags&packedCall != 0, flags&packedTarget != 0, flags&packedInner != 0
+	k.Call, k.Target, k.Inner, k.Member = flags&packedCall != 0, flags&packedTarget != 0, flags&packedInner != 0, flags&packedMember != 0
 	k.Register, k.Line, k.Column = uint16(b.ULEB()), uint32(b.ULEB()), uint32(b.ULEB())
 	k.Params = string(b.Bytes(b.ULEB()))
 }

@@ -13,6 +13,7 @@ func TestPack(t *testing.T) {
 		{Shape: 1 << 63, Register: 300, Line: 70000, Column: 200, Params: "cl.x"},
 		{Shape: 7, Call: true, Params: "."},
 		{Call: true, Target: true, Params: ".."},
+		{Shape: 3, Member: true, Params: "."},
 	} {
 		var g Group
 		g.Undecided = 3

@@ -57,7 +57,7 @@ const KeptSuffix = ".14.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 49, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Magic: "bpfindex", Version: 50, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
 	Parts: []string{
 		keptUnits: "units", keptRecs: "records", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptFrames: "frames",
 		keptEnds: "ends", keptDerived: "derived", keptPath: "path",

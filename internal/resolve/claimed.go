@@ -32,7 +32,7 @@ func (ev *Evaluator) claimed(a *Answer, x *entries.Var) (bool, error) {
 			return false, err
 		}
 	}
-	if because == "" && (!out.Has(rule.Operand) || !out.Has(rule.Call)) {
+	if because == "" && (!out.Has(rule.Operand) || !out.Has(rule.Call) || !out.Has(rule.Member)) {
 		var kernel bool
 		if kernel, err = ev.spot.U.Img.Code.IsKernel(); err != nil {
 			return false, err

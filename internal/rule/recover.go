@@ -10,7 +10,7 @@ import (
 type Set uint32
 
 // recovering are the rules that say what the debug information does not, and that may be left out.
-var recovering = []loc.Rule{Caller, Moved, Table, Operand, Call}
+var recovering = []loc.Rule{Caller, Moved, Table, Operand, Call, Member}
 
 // LeftOut returns the rules among those that say what the debug information does not without the ones that have a name. nil names all.
 func LeftOut(names []string) (Set, error) {
@@ -26,7 +26,7 @@ func LeftOut(names []string) (Set, error) {
 	for _, n := range names {
 		r, known := byName[n]
 		if !known {
-			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s, %s", n, Caller, Moved, Table, Operand, Call)
+			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s, %s, %s", n, Caller, Moved, Table, Operand, Call, Member)
 		}
 		out &^= 1 << r
 	}
@@ -35,3 +35,6 @@ func LeftOut(names []string) (Set, error) {
 
 // Has reports whether a rule is in the set.
 func (s Set) Has(r loc.Rule) bool { return s>>r&1 != 0 }
+
+// ByInstruction reports whether a rule is that an instruction of the body says a value that the debug information has lost.
+func ByInstruction(r loc.Rule) bool { return r == Operand || r == Call || r == Member }

@@ -27,4 +27,6 @@ const (
 	Note
 	// Moved is of a value that the debug information names as one that the function was called with.
 	Moved
+	// Member is, as Operand, of what the debug information has lost.
+	Member
 )

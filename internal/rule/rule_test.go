@@ -13,7 +13,7 @@ func TestNames(t *testing.T) {
 		rule.None: "none", rule.Constant: "constant", rule.Whole: "whole-scope", rule.View: "view", rule.LaterView: "later-view",
 		rule.First: "first", rule.Address: "address", rule.Default: "default", rule.Given: "given", rule.ABI: "abi",
 		rule.ABIBTF: "abi-btf", rule.BTFInline: "btf-inline", rule.Caller: "caller", rule.Table: "table", rule.Operand: "operand", rule.Call: "call",
-		rule.ABISymbol: "abi-symbol", rule.Note: "note", rule.Moved: "moved",
+		rule.ABISymbol: "abi-symbol", rule.Note: "note", rule.Moved: "moved", rule.Member: "member",
 	} {
 		if r.String() != want || r.Describe() == "" {
 			t.Errorf("rule %d is %s (%q), want %s", r, r, r.Describe(), want)

@@ -42,14 +42,18 @@ const (
 	called             // it calls it
 	passed             // it passes it on
 	handedOn           // a parameter of an inner body has it
+	member             // a statement reads a member of what it points to
 	bys
 )
 
 // Location returns where the parameter is.
 func (k *Claim) Location(build *eval.Builder) loc.Location {
 	l := build.Value(k.value)
-	if l.Rule = rule.Operand; k.by != accessed {
-		l.Rule = rule.Call
+	switch l.Rule = rule.Call; k.by {
+	case accessed:
+		l.Rule = rule.Operand
+	case member:
+		l.Rule = rule.Member
 	}
 	return l
 }
@@ -67,6 +71,8 @@ func (k *Claim) Because(s *entries.Spot) (string, error) {
 		what = "it calls it"
 	case passed:
 		what = "it passes it in " + s.U.Img.Arch().RegisterName(uint64(k.register))
+	case member:
+		what = "it reads a member of what is here"
 	}
 	if k.distance != 0 {
 		what += fmt.Sprintf(", %+d bytes", k.distance)

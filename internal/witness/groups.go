@@ -90,21 +90,23 @@ func (g *groups) hands(shape uint64) bool {
 	return g.acts[claim.Kind{Shape: shape, Call: true, Inner: true}]
 }
 
-// says returns which witness of a body says a parameter, or -1, and how many controls do. known is asked whether a witness's value less a distance can be fetched.
-func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, distance uint64) bool) (witness, controls int, distance int64) {
+// says returns the kind of the witness of a body that says a parameter, by its number, or -1, and how many controls do. known is asked whether a witness's value less a distance can be fetched.
+func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, distance uint64) bool) (kind, controls int, distance int64) {
 	params := o.asked(parameter)
-	for n, k := range o.kinds {
-		if w := &o.straight.Found[o.first[n]]; !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
-			continue
-		}
-		k.Params = params
-		x := g.by[groupKey{parameter, k}]
-		if x == nil {
-			continue
-		}
-		if d, ok := x.Distance(params, o.constants); ok && known(&o.straight.Found[o.first[n]], d) {
-			equal, _ := x.Counts()
-			return o.first[n], equal, int64(d)
+	for _, members := range [...]bool{false, true} {
+		for n, k := range o.kinds {
+			if w := &o.straight.Found[o.first[n]]; k.Member != members || !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
+				continue
+			}
+			k.Params = params
+			x := g.by[groupKey{parameter, k}]
+			if x == nil {
+				continue
+			}
+			if d, ok := x.Distance(&k, o.constants); ok && known(&o.straight.Found[o.first[n]], d) {
+				equal, _ := x.Counts()
+				return n, equal, int64(d)
+			}
 		}
 	}
 	return -1, 0, 0
@@ -163,7 +165,7 @@ func (g *groups) handsOn(o *observed, parameter int) (n, controls int) {
 			continue
 		}
 		equal, _ := x.Counts()
-		if d, ok := x.Distance("", nil); !ok || d != 0 || x.Undecided*undecided > equal {
+		if d, ok := x.Distance(&h.kind, nil); !ok || d != 0 || x.Undecided*undecided > equal {
 			continue
 		}
 		if n < 0 {

@@ -78,10 +78,13 @@ func (l *learned) prune() {
 	for k, g := range l.groups {
 		for at, x := range g.by {
 			equal, differ := x.Counts()
-			if equal+differ >= claim.Enough {
+			if equal+differ >= at.Enough() {
 				r := rule.Operand
-				if at.Call {
+				switch {
+				case at.Call:
 					r = rule.Call
+				case at.Member:
+					r = rule.Member
 				}
 				n := l.counts[r.String()]
 				if n.Differ += differ; differ > 0 {
@@ -91,7 +94,7 @@ func (l *learned) prune() {
 				}
 				l.counts[r.String()] = n
 			}
-			if !x.Speaks() {
+			if !x.Speaks(&at.Kind) {
 				delete(g.by, at)
 			}
 		}

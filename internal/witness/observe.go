@@ -152,15 +152,18 @@ func (o *observed) read(s *entries.Spot) (ok bool, err error) {
 	for i := range o.straight.Found {
 		w := &o.straight.Found[i]
 		k := claim.Kind{Shape: w.Shape, Register: w.Register, Call: w.Call, Target: w.Target}
-		if o.about != nil && !o.about.acts[k] {
-			continue
-		}
 		if w.Loads {
-			if is, err := o.facts.statement(s, w); err != nil {
+			is, err := o.facts.statement(s, w)
+			if err != nil {
 				return false, err
-			} else if !is {
+			}
+			// What is loaded for an argument is what a load of the same block has as its address: the body's own, wherever that is counted to.
+			if k.Member = !is; k.Member && !o.straight.Ends {
 				continue
 			}
+		}
+		if o.about != nil && !o.about.acts[k] {
+			continue
 		}
 		if k.Line, k.Column, err = o.facts.positionAt(s.U, w.Addr); err != nil {
 			return false, err

@@ -97,7 +97,7 @@ func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Bui
 	if n < 0 {
 		return k, false, nil
 	}
-	w := &o.straight.Found[n]
+	w := &o.straight.Found[o.first[n]]
 	if w.Call {
 		if says, err := saysOfCall(s.U, w); !says || err != nil {
 			return k, false, err
@@ -109,6 +109,8 @@ func (b *Body) Value(c *Controls, s *entries.Spot, facts *Facts, build *eval.Bui
 		k.by = called
 	case w.Call:
 		k.by = passed
+	case o.kinds[n].Member:
+		k.by = member
 	}
 	return k, true, nil
 }

@@ -167,7 +167,7 @@ func testRecovered(t *testing.T, k testKernel, kaslr bool, least int) {
 		}
 		rules := x.rules
 		if rules == nil {
-			rules = []loc.Rule{rule.Operand, rule.Call}
+			rules = []loc.Rule{rule.Operand, rule.Call, rule.Member}
 		}
 		if add(x.def, func(s *plan.Site) bool {
 			return table.At(s.Addr) == attachable.CauseNone && reached(s, x.few) && slices.Contains(rules, s.Args[0].Variable.Loc.Rule)

@@ -13,9 +13,7 @@ import (
 )
 
 // byInstruction reports whether an instruction says an argument.
-func byInstruction(a *plan.Argument) bool {
-	return a.Variable.Loc.Rule == rule.Operand || a.Variable.Loc.Rule == rule.Call
-}
+func byInstruction(a *plan.Argument) bool { return rule.ByInstruction(a.Variable.Loc.Rule) }
 
 // witness returns what computes the value of an argument that an instruction says: it runs the code up to there. It is nil for others, and for
 // code that the second reader does not run.

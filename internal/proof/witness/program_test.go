@@ -49,7 +49,7 @@ void *objects[64];
 				for i := range p.Sites {
 					s := &p.Sites[i]
 					found = found || s.Symbol == "lost"
-					if v := s.Args[0].Variable; v.Loc.Rule == rule.Call || v.Loc.Rule == rule.Operand {
+					if v := s.Args[0].Variable; rule.ByInstruction(v.Loc.Rule) {
 						t.Errorf("%v: %v by rule %v", s, v, v.Loc.Rule)
 					}
 				}

@@ -67,7 +67,7 @@ func TestRecover(t *testing.T) {
 				t.Errorf("two rules: %v; all rules: %v", one, all)
 			}
 			_, err := open(&dwarfloc.Options{Recover: []string{"guess"}})
-			if err == nil || !strings.Contains(err.Error(), `no rule "guess" says what the debug information has lost: those are caller, moved, table, operand, call`) {
+			if err == nil || !strings.Contains(err.Error(), `no rule "guess" says what the debug information has lost: those are caller, moved, table, operand, call, member`) {
 				t.Errorf("an unknown rule: %v", err)
 			}
 		})

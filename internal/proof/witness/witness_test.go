@@ -66,7 +66,7 @@ func TestLive(t *testing.T) {
 					left++
 				case h.value != wanted[i].value:
 					t.Errorf("%s: %s in %s was given %#x, and rule %v says %#x", name, at.function, at.in, wanted[i].value, h.rule, h.value)
-				case h.rule == rule.Operand || h.rule == rule.Call:
+				case rule.ByInstruction(h.rule):
 					said[at.function]++
 				}
 			}
