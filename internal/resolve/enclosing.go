@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
@@ -29,13 +30,22 @@ func (ev *Evaluator) Enclosing(a *Answer, x *entries.Var, around int32, link dw.
 	}
 	*a = Answer{Type: t}
 	where, err := ev.atCalls(a, x, around)
-	if err != nil || a.Reason.Code != reasons.None {
+	if err != nil {
 		return err
 	}
 	frame, r, err := ev.staticLink(link)
-	if err != nil || r.Code != reasons.None {
-		a.Reason = r
+	if err != nil {
 		return err
+	}
+	if a.Reason.Code != reasons.None {
+		if r.Code == reasons.None {
+			_, err = ev.nestedCopy(a, x, around, frame)
+		}
+		return err
+	}
+	if r.Code != reasons.None {
+		a.Reason = r
+		return nil
 	}
 	own := ev.fbExpr
 	ev.fbExpr = frame
@@ -132,29 +142,55 @@ func (ev *Evaluator) staticLink(link dw.Value) (*loc.Expr, loc.Reason, error) {
 	if err != nil || r.Code != reasons.None {
 		return nil, r, err
 	}
-	if link.IsBlock() && !ev.linkKept(l.Expr) {
-		return nil, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed"}, nil
+	if link.IsBlock() && !ev.linkAtSpot(l.Expr) {
+		return nil, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed, or is not set yet"}, nil
 	}
 	return l.Expr, loc.Reason{}, nil
 }
 
-// linkKept reports whether the registers of an expression that is said to hold in the whole function have at the spot what they had where it began. Those of the frame are known there.
-func (ev *Evaluator) linkKept(e *loc.Expr) bool {
+// linkAtSpot sets the registers of an expression, which is said to hold in the whole function, to those that have at the spot what the expression means. A register of the frame is known there. ok is false
+// if none has it.
+func (ev *Evaluator) linkAtSpot(e *loc.Expr) (ok bool) {
 	s := ev.spot
-	if s.At.Addr == s.Fun.Start {
-		return true
-	}
 	c, err := ev.instructionsOf(s)
-	kept := err == nil
+	ok = err == nil
 	e.Walk(func(x *loc.Expr) {
-		if a := ev.Arch; x.Op == ops.Reg && x.K != uint64(a.SP) && kept {
-			frame, ok := s.U.Img.Code.FramePointer()
-			if ok && x.K == frame {
+		if x.Op != ops.Reg || x.K == uint64(ev.Arch.SP) || !ok {
+			return
+		}
+		given := x.K
+		if slices.Contains(ev.Arch.Preserved, uint16(x.K)) {
+			// Nobody is given anything in a register that functions preserve. GCC names the one to which the function moves what it was given.
+			if given, ok = movedTo(c, x.K, ev.Arch.Args); !ok {
+				frame, known := s.U.Img.Code.FramePointer()
+				ok = known && x.K == frame
 				return
 			}
-			to, bits, ok := c.Held().Holds(x.K, s.At.Addr)
-			kept = ok && to == x.K && int(bits) == 8*a.WordSize
 		}
+		if x.K = given; s.At.Addr == s.Fun.Start {
+			return
+		}
+		var bits uint8
+		x.K, bits, ok = c.Held().Holds(given, s.At.Addr)
+		ok = ok && int(bits) == 8*ev.Arch.WordSize
 	})
-	return kept
+	return ok
+}
+
+// movedTo returns the register that is for no argument, of which a function moves to another one what it had where the function began. ok is false if that is none, or several.
+func movedTo(c *body.Code, register uint64, args []uint16) (of uint64, ok bool) {
+	if c.Why != "" {
+		return 0, false
+	}
+	for n := range c.Graph.Insns {
+		was, moved := c.Held().Was(register, c.Graph.Insns[n].Addr)
+		switch {
+		case !moved || was == register || slices.Contains(args, uint16(was)):
+		case ok && was != of:
+			return 0, false
+		default:
+			of, ok = was, true
+		}
+	}
+	return of, ok
 }
