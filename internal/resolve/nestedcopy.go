@@ -6,7 +6,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
-	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -70,7 +69,7 @@ func (ev *Evaluator) copiesOf(x *entries.Var, around int32, size, plus int64) (h
 		return 0, 0, false, nil
 	}
 	t, copies, links := c.Arch.Begin(), 0, 0
-	fromFrame := func(v symbolic.Value) (by int64, ok bool) {
+	fromFrame := func(v body.Value) (by int64, ok bool) {
 		register, by64, ok := t.Offset(v)
 		return int64(by64) - frame.Off, ok && register == frame.Reg
 	}
