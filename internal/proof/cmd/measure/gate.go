@@ -178,8 +178,8 @@ func gateTools(dir, base string) ([]*gateTool, error) {
 	defer func() { _ = command("git", "worktree", "remove", "--force", then) }()
 	tools := []*gateTool{{path: filepath.Join(dir, "tool-then"), cache: filepath.Join(dir, "cache-then")}, {path: filepath.Join(dir, "tool-now"), cache: filepath.Join(dir, "cache-now")}}
 	for i, at := range []string{then, "."} {
-		// As scripts/release does.
-		build := exec.Command("go", "build", "-trimpath", "-o", tools[i].path, "./cmd/prolog-dump")
+		// As scripts/release does: what that has compiled is not compiled again.
+		build := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-trimpath", "-o", tools[i].path, "./cmd/prolog-dump")
 		build.Dir, build.Env = at, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
@@ -201,7 +201,7 @@ func (t *gateTool) buildCounting(at string) error {
 		return err
 	}
 	path := filepath.Join(dir, counting)
-	build := exec.Command("go", "test", "-c", "-trimpath", "-o", path, "./cmd/prolog-dump")
+	build := exec.Command("go", "test", "-c", "-tags", "nethttpomithttp2", "-trimpath", "-o", path, "./cmd/prolog-dump")
 	build.Dir, build.Env = at, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
