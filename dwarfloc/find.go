@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
@@ -84,7 +83,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 		return err
 	}
 	if m == nil {
-		resolve.ControlsOf(img.r).LearnAll()
+		img.r.AskAll()
 	}
 	one := false // few units, whose sites are probably asked for more
 	if m != nil {

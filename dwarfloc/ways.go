@@ -11,7 +11,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
-	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/runs"
 )
 
@@ -373,7 +372,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	if err != nil {
 		return err
 	}
-	resolve.ControlsOf(img.r).LearnAll()
+	img.r.AskAll()
 	return img.eachSiteIn(ctx, units, sel, false, func(own *worker, n int, s *Site) error {
 		if s.Kind != SiteInline {
 			return f(n, s, nil)

@@ -38,12 +38,19 @@ type Image struct {
 	Alone     bool               // no other image completes its types
 
 	outOfLine ByFunction[[]Body]
+	asksAll   atomic.Bool
 
 	Derived sync.Map // what rooms above have derived from all of it, by keys of their own types
 
 	extents extents // see unitExtents
 	plain   plainBodies
 }
+
+// AskAll says that most functions of the image will be asked for: what is learned of each from many bodies is learned of all of them together.
+func (img *Image) AskAll() { img.asksAll.Store(true) }
+
+// AsksAll reports whether most functions will be asked for.
+func (img *Image) AsksAll() bool { return img.asksAll.Load() }
 
 // Unit is a unit of the image, with what has been derived from it.
 type Unit struct {

@@ -133,7 +133,7 @@ func (f *changes) compare(x *entries.Var, was, is *dw.LocEntry) (same, differs b
 			return false, false, err
 		}
 	}
-	code, err := f.ev.codeOf(f.spot)
+	code, err := f.ev.instructionsOf(f.spot)
 	if err != nil || code.Why != "" {
 		return false, false, err
 	}

@@ -94,7 +94,11 @@ func (f *Functions) Leaves(s *entries.Spot, k *entries.FunctionKey, parameter st
 
 // learned returns what the bodies of a function show, or nil if they show nothing.
 func (f *Functions) learned(k *entries.FunctionKey) (*function, error) {
-	return f.of.Of(k, 64, func() (*function, error) {
+	few := 64
+	if f.img.AsksAll() {
+		few = 8 // of an image with views only a few are asked for
+	}
+	return f.of.Of(k, few, func() (*function, error) {
 		sel, units, err := f.img.Index.Candidates(context.Background(), k)
 		if err != nil {
 			return nil, err

@@ -39,13 +39,6 @@ func New(img *entries.Image, reader func() Reader) *Controls {
 	return &Controls{img: img, reader: reader}
 }
 
-// LearnAll says that most functions will be asked for.
-func (c *Controls) LearnAll() {
-	c.mu.Lock()
-	c.asked = fewFunctions
-	c.mu.Unlock()
-}
-
 // groupsOf returns the groups of a function, or nil if none of them speaks.
 func (c *Controls) groupsOf(k entries.FunctionKey) (*groups, error) {
 	g := c.ask(k)
@@ -68,7 +61,7 @@ func (c *Controls) ask(k entries.FunctionKey) *groups {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.all[k]
-	if g == nil && c.asked < fewFunctions {
+	if g == nil && c.asked < fewFunctions && !c.img.AsksAll() {
 		c.asked++
 		g = newGroups()
 		if c.all == nil {
