@@ -309,11 +309,7 @@ var Rows = []Row{
 			if c.Entry || c.Place != Held || c.Note == Before {
 				return false, nil
 			}
-			if one, err := e.OnePlace(); !one || err != nil {
-				return false, err
-			}
-			a, err := e.Assigned()
-			return a == Inside, err
+			return e.OnePlace()
 		},
 	},
 	{

@@ -271,6 +271,12 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 	if e.x.U.Body.Views() {
 		return e.assignedWithViews()
 	}
+	a, err := e.assignedWithoutViews()
+	return min(a, judge.Inside), err
+}
+
+// assignedWithoutViews is Assigned, or madeInside.
+func (e *evidence) assignedWithoutViews() (judge.Assignment, error) {
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
 	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]judge.Assignment, error) { return assignedIn(u, function, e.ev) })
 	if err != nil {

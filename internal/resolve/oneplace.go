@@ -9,10 +9,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// OnePlace looks at the list. A gap in it may be where the parameter has what is assigned, and a register that the body writes has both.
+// OnePlace looks at the list. A gap in it may be where the parameter has what is assigned, and a register that the body writes has both. That another body goes on with a place of which the
+// code does not say what it has shows no assignment.
 func (e *evidence) OnePlace() (bool, error) {
 	s := e.s
-	if s.Kind != entries.Inline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= body.Followed {
+	if s.Kind != entries.Inline || e.x.U.Body.Views() || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= body.Followed {
 		return false, nil
 	}
 	ranges, err := s.U.Extent(&s.PCs)
@@ -39,5 +40,6 @@ func (e *evidence) OnePlace() (bool, error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	a, err := e.assignedWithoutViews()
+	return a == madeInside, err
 }
