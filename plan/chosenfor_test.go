@@ -60,6 +60,31 @@ void stored(struct node *n, int by, long m, long *p)
 	int y = x ? x : by;
 	both(y, m);
 }
+static inline __attribute__((always_inline)) void pair(unsigned char n, long m)
+{
+	sink = n + n < 100;
+	sink = n * 5 + m;
+}
+void before(struct node *n, int by, long m, long z)
+{
+	int x = n->next->small;
+	int y = x ? x : by;
+	if (m < y)
+		m = z;
+	pair(y, m);
+}
+static inline __attribute__((always_inline)) void noted_pair(unsigned char n, long m)
+{
+	sink = n + n < 100;
+	sink = n * 5 + m;
+}
+void in_both(struct node *n, int by, long m)
+{
+	int x = n->next->small;
+	int y = x ? x : by;
+	long k = m > y ? m : y;
+	noted_pair(y, k);
+}
 int another(struct node *n, int by)
 {
 	int x = n->small;
@@ -75,6 +100,9 @@ int another(struct node *n, int by)
 		if options == "-Os -shared -fPIC" { // at -O2 the one of stored is lost
 			isSure(t, options, img, "both n", 2, false)
 		}
+		isSure(t, options, img, "pair n", 1, false) // in front of the choice of m, which is noted
+		isSure(t, options, img, "pair m", 1, true)
+		isSure(t, options, img, "noted_pair n", 1, true)
 		p := plantest.New(t, img, "use n", plan.Options{})
 		for i := range p.Sites {
 			s := &p.Sites[i]

@@ -139,6 +139,19 @@ func (img *Image) Unchanged(from, to uint64, of Registers) bool {
 	}) && !found
 }
 
+// Leaves reports whether no instruction in a range of link-time addresses sets a register, other than what is called.
+func (img *Image) Leaves(r dw.Range, register uint64) bool {
+	arch := insn.For(img.Instructions())
+	if arch == nil {
+		return false
+	}
+	leaves, err := img.each(r, func(_ uint64, in insn.Insn, code []byte) bool {
+		w, known := arch.Writes(code)
+		return in.Call || in.Branches || known && !w.Registers.Has(register)
+	})
+	return leaves && err == nil
+}
+
 // Sets reports whether the instruction at a link-time address sets a register.
 func (img *Image) Sets(addr, register uint64) bool {
 	arch := insn.For(img.Instructions())

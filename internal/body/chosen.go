@@ -66,17 +66,18 @@ func (c *Code) idle(register uint64, from int32) bool {
 // Choice is an instruction that gives a register one of two numbers.
 type Choice struct {
 	Addr, Register uint64
-	Passed         Registers
+	Passed         Registers // see ChoiceBefore
 }
 
-// ChoiceBefore returns the last choice in the straight code before a link-time address that is in none of some ranges, and the registers that have there what it has made, or what others
-// have made of that: if an instruction in the ranges reads one of them, on the path on which no branch is taken.
-func (c *Code) ChoiceBefore(at uint64, ranges []dw.Range) (out Choice) {
+// ChoiceBefore returns the last choice in the straight code before a link-time address that is in none of some ranges, and before another choice or that address, and the registers that have
+// there what it has made, or what others have made of that: if an instruction in the ranges reads one of them, on the path on which no branch is taken. If that reads the number itself, it is
+// the one register that has it.
+func (c *Code) ChoiceBefore(at, before uint64, ranges []dw.Range) (out Choice) {
 	if c.Graph == nil {
 		return out
 	}
-	n, ok := c.Graph.At(at)
-	for next := at; ok && n > 0; {
+	n, ok := c.Graph.At(before)
+	for next := before; ok && n > 0; {
 		n--
 		i := &c.Graph.Insns[n]
 		if i.Addr+near < at || i.Addr+uint64(i.Size) != next || i.Kind != flow.Plain && i.Kind != flow.Nop {
@@ -125,7 +126,7 @@ func (img *Image) passed(c *Choice, at uint64, ranges []dw.Range) Registers {
 	if sec == nil {
 		return 0
 	}
-	arch, of, there, read := insn.For(img.Instructions()), Registers(0), Registers(0), false
+	arch, of, there, itself, read := insn.For(img.Instructions()), Registers(0), Registers(0), Registers(1)<<c.Register, false
 	_, _ = img.each(dw.Range{Lo: c.Addr, Hi: min(c.Addr+maxFirst, sec.Addr+sec.Size)}, func(addr uint64, in insn.Insn, code []byte) bool {
 		if addr <= at {
 			there = of
@@ -139,12 +140,15 @@ func (img *Image) passed(c *Choice, at uint64, ranges []dw.Range) Registers {
 		case !known:
 			return false
 		case reads&of == 0:
-			of &^= w.Registers
+			of, itself = of&^w.Registers, itself&^w.Registers
 		case dw.Covers(ranges, addr):
-			read = true
+			if read = true; reads&itself != 0 {
+				there = itself
+			}
 			return false
 		default:
 			of |= w.Registers
+			itself &^= w.Registers
 		}
 		return of != 0
 	})

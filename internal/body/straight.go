@@ -355,7 +355,7 @@ func (c *Code) leads(to uint64) (before int32, ok bool) {
 	return c.Graph.OnlyBefore(int32(at))
 }
 
-// Follow follows the straight code that leads to an instruction, from another on that is in it. f is called with the state at both. ok is
+// Follow follows the straight code that leads to an instruction, from its beginning. f is called with the state at that instruction, and before at another one on the way. ok is
 // false if that is not known.
 func (c *Code) Follow(from, to uint64, f func(s *State)) (ok bool) {
 	last, ok := c.leads(to)
@@ -367,8 +367,10 @@ func (c *Code) Follow(from, to uint64, f func(s *State)) (ok bool) {
 		return false
 	}
 	s := c.Arch.State()
-	f(s)
-	for n := int32(first); n <= last; n++ {
+	for n := c.Graph.Blocks[c.Graph.Block(last)].First; n <= last; n++ {
+		if n == int32(first) {
+			f(s)
+		}
 		s.Step(c.Graph.Bytes(n), c.Graph.Insns[n].Addr)
 	}
 	f(s)

@@ -17,7 +17,7 @@ type known struct {
 	chosen, returned, narrower, spent                               bool
 	outside, only, several, keptOutside, cut, ofNumber              bool
 	madeInside, madeBehind, passedNumber, movedOut                  bool
-	copied, passedOther                                             bool
+	copied, passedOther, onePlace                                   bool
 	assigned                                                        judge.Assignment
 	err                                                             error
 }
@@ -58,6 +58,7 @@ func (k known) Joined() (bool, error)               { return k.joined, k.err }
 func (k known) OfNumber() (bool, error)             { return k.ofNumber, k.err }
 func (k known) Copied() (bool, error)               { return k.copied, k.err }
 func (k known) MovedOut() (bool, error)             { return k.movedOut, k.err }
+func (k known) OnePlace() (bool, error)             { return k.onePlace, k.err }
 
 // TestRows: each row has a candidate that it decides, and no row is without one.
 func TestRows(t *testing.T) {
@@ -190,6 +191,9 @@ func TestRows(t *testing.T) {
 		{"const", false, with(llvm, func(c *candidate) { c.Constant = true }), known{unplaced: true}},
 		{"assigned", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{assigned: judge.Inside}},
 		{"", false, llvm, known{assigned: judge.Inside}},
+		{"one place", true, llvm, known{onePlace: true, passedOn: true}},
+		{"one place", true, gcc, known{onePlace: true, statements: 1}},
+		{"views", false, views, known{onePlace: true}},
 		{"assigned", true, computed(llvm), known{assigned: judge.Inside, passedOn: true}},
 		{"global", true, with(llvm, func(c *candidate) { c.Place = judge.Global }), known{}},
 		{"the caller's", false, with(computed(llvm), func(c *candidate) { c.Pointer = true }), known{passedOn: true}},

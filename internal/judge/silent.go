@@ -111,3 +111,6 @@ func (Silent) Returned() (bool, error) { return false, nil }
 
 // Over is false.
 func (Silent) Over() (bool, error) { return false, nil }
+
+// OnePlace is false.
+func (Silent) OnePlace() (bool, error) { return false, nil }

@@ -53,6 +53,9 @@ func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]judg
 	return assigned, nil
 }
 
+// madeInside is judge.Inside where the code makes another number of it inside of a part of a body, and both are noted as registers: of what is computed, GCC may have undone what the code did.
+const madeInside = judge.Inside + 1
+
 // changes looks at where the locations of parameters change inside the bodies of one function.
 type changes struct {
 	u    *entries.Unit
@@ -68,7 +71,7 @@ type changes struct {
 func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 	u := f.u
 	var last dw.LocEntry
-	var different, unknown []uint64
+	var different, moved, unknown []uint64
 	var all sign
 	f.size = 0
 	l := u.Locations(x.Location, dw.Value{})
@@ -90,6 +93,10 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 				is = sign{}
 			case differs && !is.constant:
 				different = append(different, v.Lo)
+				_, was := register(last.Expr)
+				if _, in := register(v.Expr); was && in {
+					moved = append(moved, v.Lo)
+				}
 			case !again:
 				unknown = append(unknown, v.Lo)
 			}
@@ -117,6 +124,9 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 	}
 	inside := func(addr uint64) bool {
 		return slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo < addr && addr < r.Hi })
+	}
+	if slices.ContainsFunc(moved, inside) {
+		return madeInside, nil
 	}
 	if slices.ContainsFunc(different, inside) || shown && slices.ContainsFunc(unknown, inside) {
 		return judge.Inside, nil

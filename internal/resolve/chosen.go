@@ -117,7 +117,7 @@ type choice struct {
 	alone bool // it is of the call's statement, and the body has one parameter
 }
 
-// choice looks for one before the site. Passed is 0 if there is none, or if it is explained.
+// choice looks for the last one before the site. Passed is 0 if there is none, or if it is explained.
 func (e *evidence) choice() (c choice, err error) {
 	s := e.s
 	ranges, err := s.U.Extent(&s.PCs)
@@ -142,12 +142,17 @@ func (e *evidence) choice() (c choice, err error) {
 	if err != nil {
 		return choice{}, err
 	}
-	if c.Choice = code.ChoiceBefore(s.At.Addr, ranges); c.Passed == 0 {
-		return choice{}, nil
-	}
-	if !certain {
-		if alone, explained, err = e.explained(entry, c.Passed); explained || err != nil {
-			return choice{}, err
+	for before := s.At.Addr; ; before = c.Addr {
+		if c.Choice = code.ChoiceBefore(s.At.Addr, before, ranges); c.Addr == 0 {
+			return choice{}, nil
+		}
+		if c.Passed != 0 && !certain {
+			if alone, explained, err = e.explained(entry, c.Passed); err != nil {
+				return choice{}, err
+			}
+		}
+		if c.Passed != 0 && !explained {
+			break
 		}
 	}
 	if !alone {

@@ -152,24 +152,13 @@ func distance(l *loc.Location) (found bool) {
 	return found
 }
 
-// maxPadding is how many bytes compilers put before a loop's beginning at most.
-const maxPadding = 64
-
-// passPadding makes a note that begins in front of the padding before the probe, at a view that only rows behind that have, one that begins at the probe's address. GCC writes a
-// label there, in front of a loop that it aligns, and takes it for the loop's first statements too: ".LVL220: .p2align 4; .L135: .loc 1 33 2 view .LVU1497", and a list that
-// begins at .LVL220 with .LVU1497.
+// passPadding makes a note that begins in front of the padding before the probe, at a view that only rows behind that have, one that begins at the probe's address.
 func (e *evidence) passPadding() error {
-	s, c := e.s, e.c
-	at := s.At
-	if !c.Viewed || c.Rule != rule.View || c.Lo >= at.Addr || c.VLo <= at.View || at.Addr-c.Lo > maxPadding || !s.U.Img.Code.Padding(c.Lo, at.Addr) {
-		return nil
+	behind, err := behindPadding(e.s, e.c)
+	if behind {
+		e.c.Rule, e.c.Lo, e.c.Later = rule.LaterView, e.s.At.Addr, e.c.VLo-e.s.At.View
 	}
-	rows, err := s.U.RowsIn(dw.Range{Lo: c.Lo, Hi: at.Addr})
-	if err != nil || slices.ContainsFunc(rows, func(r dw.Row) bool { return r.Addr == c.Lo && uint64(r.View) == c.VLo }) {
-		return err
-	}
-	c.Rule, c.Lo, c.Later = rule.LaterView, at.Addr, c.VLo-at.View
-	return nil
+	return err
 }
 
 // converts reports whether a location, or a part of it, is a number that is cut or extended. LLVM writes so what is left of a conversion that it
@@ -282,6 +271,12 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 	if e.x.U.Body.Views() {
 		return e.assignedWithViews()
 	}
+	a, err := e.assignedWithoutViews()
+	return min(a, judge.Inside), err
+}
+
+// assignedWithoutViews is Assigned, or madeInside.
+func (e *evidence) assignedWithoutViews() (judge.Assignment, error) {
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
 	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]judge.Assignment, error) { return assignedIn(u, function, e.ev) })
 	if err != nil {

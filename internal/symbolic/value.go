@@ -35,6 +35,16 @@ func (v Value) Single() int32 {
 	return 0
 }
 
+// shares reports whether two values have a symbol in common.
+func (v Value) shares(b Value) bool {
+	for _, x := range v.Terms {
+		if x.Symbol != 0 && (x.Symbol == b.Terms[0].Symbol || x.Symbol == b.Terms[1].Symbol) {
+			return true
+		}
+	}
+	return false
+}
+
 // sum returns a + b*scale. ok is false if that has more than two terms.
 func sum(a, b Value, scale uint64) (s Value, ok bool) {
 	out := Value{Const: a.Const + b.Const*scale}
