@@ -10,7 +10,7 @@
 // sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
 //
 // Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
-// fire without a run (Again). Three add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
+// fire without a run (Again). Four add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
 // and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
 //
 //	rule                 what the compiler has done                     what shows it, and what would refute it          effect
@@ -24,6 +24,9 @@
 //	pastMarkers          left out a block of markers and a jump alone   an instruction of the body that begins a block,  perhaps
 //	(of WithThreaded)                                                   no statement, nothing that acts to the body's
 //	                                                                    end; equal ends of others, merged
+//	besideTwins          threaded a run of another instance past the     no statement; the other run has had a test or a   mark added, or
+//	(of WithThreaded)    body's first test                              statement that follows, outside of loops; equal  perhaps
+//	                                                                    ends, merged, with code of this body before
 //	Joins                merged equal ends of blocks (-fcrossjumping)   the target's statements repeat the block's;      edge unsure, or
 //	                                                                    statements of another run, alike                 behind its marks
 //	restElsewhere        merged a body's rest with another's, where     nothing acts behind its test, and what others    edge behind
