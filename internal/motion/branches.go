@@ -104,6 +104,7 @@ func (c *Rules) WithThreaded(i int32, runs *flow.Runs, marks []flow.Mark) []flow
 	if runs.Joined {
 		c.besideTwins(i, add)
 	}
+	c.pastAll(i, func(at int32) { add(at, flow.MarkPerhaps) })
 	if len(out) > len(marks) {
 		SortMarks(out)
 	}
@@ -240,19 +241,16 @@ func (c *Rules) besideTwins(i int32, f func(at int32, kind flow.MarkKind)) {
 	if b.Parent < 0 || t == nil {
 		return
 	}
-	for n := range g.Blocks {
+	c.eachBlock(i, func(n int32) {
 		at := g.Blocks[n].First
-		if !b.Has(c.Owner[at]) || g.Paths(int32(n)) == 0 {
-			continue
-		}
 		if begins, _ := c.statementsOn(i, at); begins {
-			continue
+			return
 		}
 		some, all := false, true
-		g.OnlyBehind(int32(n), func(last int32) bool {
+		g.OnlyBehind(n, func(last int32) bool {
 			if own := c.Owner[last]; !b.Has(own) {
 				twin := c.twinAround(t, own, i)
-				is := twin >= 0 && c.repeats(i, twin, int32(n), last)
+				is := twin >= 0 && c.repeats(i, twin, n, last)
 				some, all = some || is, all && is
 			}
 			return true
@@ -263,7 +261,65 @@ func (c *Rules) besideTwins(i int32, f func(at int32, kind flow.MarkKind)) {
 		case some:
 			f(at, flow.MarkPerhaps)
 		}
+	})
+}
+
+// eachBlock calls f with the blocks which begin with an instruction of a body.
+func (c *Rules) eachBlock(i int32, f func(n int32)) {
+	c.HasSuch(i, func(at int32) bool {
+		if n := c.Graph.Block(at); c.Graph.Blocks[n].First == at && c.Bodies[i].Has(c.Owner[at]) {
+			f(n)
+		}
+		return false
+	})
+}
+
+// pastAll calls f with the instructions at which execution may come to a body past all of its markers, from a test of the caller's: GCC leaves out a block that has markers and a jump alone, and lets
+// what led to it lead to where that does. There the body makes a test of which all other paths have had the statement.
+func (c *Rules) pastAll(i int32, f func(at int32)) {
+	g, b := c.Graph, &c.Bodies[i]
+	if b.Parent < 0 {
+		return
 	}
+	c.eachBlock(i, func(n int32) {
+		end := g.Blocks[n].Last - 1
+		r := c.RowAt(end)
+		if g.Paths(n) < 2 || !c.testsAlone(i, n) || r == nil {
+			return
+		}
+		from, with := false, false
+		if g.OnlyBehind(n, func(last int32) bool {
+			row, only := c.RowAt(last), true
+			of := func(s *body.Statement, row *dw.Row) bool {
+				return row != nil && s.Place.File == row.File && s.Place.Line == row.Line
+			}
+			c.eachLast(g.Block(last), last+1, func(s *body.Statement) {
+				if b.Has(s.Own) {
+					with = with || s.Own == c.Owner[end] && of(s, r)
+					return
+				}
+				from = true
+				only = only && s.Own == b.Parent && c.Owner[last] == b.Parent && g.Insns[last].Kind == flow.Branch && of(s, row)
+			})
+			return only
+		}) && from && with {
+			f(g.Blocks[n].First)
+		}
+	})
+}
+
+// testsAlone reports whether a block has instructions of a body alone, ends with a test, and has no statement.
+func (c *Rules) testsAlone(i, n int32) bool {
+	block := &c.Graph.Blocks[n]
+	if c.Graph.Insns[block.Last-1].Kind != flow.Branch || c.lastBefore(n, block.Last) != nil {
+		return false
+	}
+	for at := block.First; at < block.Last; at++ {
+		if !c.Bodies[i].Has(c.Owner[at]) {
+			return false
+		}
+	}
+	return true
 }
 
 // twinAround returns the innermost body around another one, or that itself, that is a twin of a third one which it is not around, or -1.
@@ -283,13 +339,8 @@ func (c *Rules) twinAround(t *body.Twins, own, of int32) int32 {
 func (c *Rules) repeats(i, twin, block, last int32) bool {
 	g, b := c.Graph, &c.Bodies[i]
 	end := g.Blocks[block].Last - 1
-	if g.Insns[end].Kind != flow.Branch || c.lastBefore(block, end+1) != nil || !c.comesAlone(twin, last) {
+	if !c.testsAlone(i, block) || !c.comesAlone(twin, last) {
 		return false
-	}
-	for n := g.Blocks[block].First; n <= end; n++ {
-		if !b.Has(c.Owner[n]) {
-			return false
-		}
 	}
 	if r := c.RowAt(end); r != nil && c.hadBefore(i, twin, end, last, c.PlaceOf(r, end), true) {
 		return true

@@ -24,6 +24,10 @@
 //	pastMarkers          left out a block of markers and a jump alone   an instruction of the body that begins a block,  perhaps
 //	(of WithThreaded)                                                   no statement, nothing that acts to the body's
 //	                                                                    end; equal ends of others, merged
+//	pastAll              left out a block of markers and a jump alone,  a test of the body without a statement, which    perhaps
+//	(of WithThreaded)    all that a path of the caller's had            other paths come to behind its own, and one from
+//	                                                                    a test of the caller's; one of the caller's that
+//	                                                                    is equal, merged
 //	besideTwins          threaded a run of another instance past the     no statement; the other run has had a test or a   mark added, or
 //	(of WithThreaded)    body's first test                              statement that follows, outside of loops; equal  perhaps
 //	                                                                    ends, merged, with code of this body before

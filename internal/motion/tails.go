@@ -298,14 +298,14 @@ func (c *Rules) InTail(i int32, w *flow.Way, all []flow.Way) bool {
 		return false
 	}
 	found := false
-	c.eachLast(w.Insn, func(r *body.Statement) {
+	c.eachLast(c.Graph.Block(w.Insn), w.Insn, func(r *body.Statement) {
 		found = found || c.Bodies[r.Own].Parent >= 0 && !c.Bodies[i].Has(r.Own) && !c.Bodies[r.Own].Has(i)
 	})
 	return found
 }
 
-// eachLast calls f with the last statements on the paths to an instruction.
-func (c *Rules) eachLast(insn int32, f func(r *body.Statement)) {
+// eachLast calls f with the last statements on the paths to an instruction of a block, or to the block's end.
+func (c *Rules) eachLast(block, end int32, f func(r *body.Statement)) {
 	seen := make(map[int32]bool)
 	var visit func(block, end int32)
 	visit = func(block, end int32) {
@@ -321,7 +321,7 @@ func (c *Rules) eachLast(insn int32, f func(r *body.Statement)) {
 			return true
 		})
 	}
-	visit(c.Graph.Block(insn), insn)
+	visit(block, end)
 }
 
 // Joined reports whether paths from several instructions outside of a record's body meet at an address: at an instruction of the body, or where
