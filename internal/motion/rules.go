@@ -33,6 +33,9 @@
 //	                                                                    ends, merged, with code of this body before
 //	Joins                merged equal ends of blocks (-fcrossjumping)   the target's statements repeat the block's;      edge unsure, or
 //	                                                                    statements of another run, alike                 behind its marks
+//	repeatsOwn           merged equal ends behind one statement that    the last statement is the same one, in the same  edge unsure
+//	(of Joins)           is on both paths                               body, and others' are in front of it; another
+//	                                                                    turn of a loop
 //	restElsewhere        merged a body's rest with another's, where     nothing acts behind its test, and what others    edge behind
 //	(of Joins)           the test falls through                         have there it lacks; a run whose rest is known   the marks
 //	restIn               merged a body's rest with another's, from      the last statements are equal, and the body      edge behind

@@ -44,7 +44,7 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 				join = flow.JoinLast
 			case c.repeatsLast(own, at), c.repeatsWhole(own, at), kind == flow.Jump && len(own) == 0 && c.restIn(int32(n), at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), len(own) == 0 && c.repeatsOwn(int32(n), to, at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -189,6 +189,18 @@ func (c *Rules) repeatsEnd(from int32, at []body.Statement) bool {
 		}
 	}
 	return false
+}
+
+// repeatsOwn reports whether the last one of some statements, of which others are of bodies, is that with which the block that leads there ends, of the same body, and has code there: one statement
+// can be on both sides of a test, as what a condition is joined with, and its equal ends are merged. Execution comes to it again only in another turn of a loop.
+func (c *Rules) repeatsOwn(from, to int32, at []body.Statement) bool {
+	y := &at[len(at)-1]
+	last := c.lastIn(from)
+	if last == nil || last.Own != y.Own || last.Place != y.Place || !slices.ContainsFunc(at, func(r body.Statement) bool { return r.Own != y.Own && c.Bodies[y.Own].Has(r.Own) }) {
+		return false
+	}
+	back, _ := c.Graph.Ahead(to, func(n int32) bool { return n == from })
+	return !back
 }
 
 // repeatsTest reports whether some statements of several bodies have the one with which the block that leads there ends, and go on behind it: on another path its test was
