@@ -191,12 +191,12 @@ func (c *Rules) repeatsEnd(from int32, at []body.Statement) bool {
 	return false
 }
 
-// repeatsOwn reports whether the last one of some statements, of which others are of bodies, is that with which the block that leads there ends, of the same body, and has code there: one statement
-// can be on both sides of a test, as what a condition is joined with, and its equal ends are merged. Execution comes to it again only in another turn of a loop.
+// repeatsOwn reports whether the last one of some statements, of which others are of bodies, is that with which the block that leads there ends, of the same body. Where paths had the same
+// statements, and that has code on either, GCC merges equal rests of it behind all of them. Execution comes to the statement again only in another turn of a loop.
 func (c *Rules) repeatsOwn(from, to int32, at []body.Statement) bool {
 	y := &at[len(at)-1]
 	last := c.lastIn(from)
-	if last == nil || last.Own != y.Own || last.Place != y.Place || !slices.ContainsFunc(at, func(r body.Statement) bool { return r.Own != y.Own && c.Bodies[y.Own].Has(r.Own) }) {
+	if from == to || last == nil || last.Own != y.Own || last.Place != y.Place || !slices.ContainsFunc(at, func(r body.Statement) bool { return r.Own != y.Own && c.Bodies[y.Own].Has(r.Own) }) {
 		return false
 	}
 	back, _ := c.Graph.Ahead(to, func(n int32) bool { return n == from })
