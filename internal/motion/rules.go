@@ -10,7 +10,7 @@
 // sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
 //
 // Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
-// fire without a run (Again). Four add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
+// fire without a run (Again). Five add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
 // and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
 //
 //	rule                 what the compiler has done                     what shows it, and what would refute it          effect
