@@ -101,6 +101,10 @@ func (c *Rules) WithThreaded(i int32, runs *flow.Runs, marks []flow.Mark) []flow
 		c.comesFrom(i, w.Insn, func(at int32) { add(at, flow.MarkEnter) })
 	}
 	c.pastMarkers(i, runs, out[len(marks):], func(at int32) { add(at, flow.MarkPerhaps) })
+	if runs.Joined {
+		c.besideTwins(i, add)
+	}
+	c.pastAll(i, func(at int32) { add(at, flow.MarkPerhaps) })
 	if len(out) > len(marks) {
 		SortMarks(out)
 	}
@@ -228,6 +232,221 @@ func (c *Rules) pastMarkers(i int32, runs *flow.Runs, threaded []flow.Mark, f fu
 			}
 		})
 	}
+}
+
+// besideTwins calls f with the instructions at which execution comes from a run of another instance of its function to a body, past its first test, whose result is known on that path: no
+// statement is there. It is not that run that goes on there, as in ends that are merged: the body goes on to a statement or a test which the run has had, and of which either has one, in no loop.
+func (c *Rules) besideTwins(i int32, f func(at int32, kind flow.MarkKind)) {
+	g, b, t := c.Graph, &c.Bodies[i], c.TwinsOf(i)
+	if b.Parent < 0 || t == nil {
+		return
+	}
+	c.eachBlock(i, func(n int32) {
+		at := g.Blocks[n].First
+		if begins, _ := c.statementsOn(i, at); begins {
+			return
+		}
+		some, all := false, true
+		g.OnlyBehind(n, func(last int32) bool {
+			if own := c.Owner[last]; !b.Has(own) {
+				twin := c.twinAround(t, own, i)
+				is := twin >= 0 && c.repeats(i, twin, n, last)
+				some, all = some || is, all && is
+			}
+			return true
+		})
+		switch {
+		case some && all:
+			f(at, flow.MarkEnter)
+		case some:
+			f(at, flow.MarkPerhaps)
+		}
+	})
+}
+
+// eachBlock calls f with the blocks which begin with an instruction of a body.
+func (c *Rules) eachBlock(i int32, f func(n int32)) {
+	c.HasSuch(i, func(at int32) bool {
+		if n := c.Graph.Block(at); c.Graph.Blocks[n].First == at && c.Bodies[i].Has(c.Owner[at]) {
+			f(n)
+		}
+		return false
+	})
+}
+
+// pastAll calls f with the instructions at which execution may come to a body past all of its markers, from a test of the caller's: GCC leaves out a block that has markers and a jump alone, and lets
+// what led to it lead to where that does. There the body makes a test of which all other paths have had the statement.
+func (c *Rules) pastAll(i int32, f func(at int32)) {
+	g, b := c.Graph, &c.Bodies[i]
+	if b.Parent < 0 {
+		return
+	}
+	c.eachBlock(i, func(n int32) {
+		end := g.Blocks[n].Last - 1
+		r := c.RowAt(end)
+		if g.Paths(n) < 2 || !c.testsAlone(i, n) || r == nil {
+			return
+		}
+		from, with := false, false
+		if g.OnlyBehind(n, func(last int32) bool {
+			row, only := c.RowAt(last), true
+			of := func(s *body.Statement, row *dw.Row) bool {
+				return row != nil && s.Place.File == row.File && s.Place.Line == row.Line
+			}
+			c.eachLast(g.Block(last), last+1, func(s *body.Statement) {
+				if b.Has(s.Own) {
+					with = with || s.Own == c.Owner[end] && of(s, r)
+					return
+				}
+				from = true
+				only = only && s.Own == b.Parent && c.Owner[last] == b.Parent && g.Insns[last].Kind == flow.Branch && of(s, row)
+			})
+			return only
+		}) && from && with {
+			f(g.Blocks[n].First)
+		}
+	})
+}
+
+// testsAlone reports whether a block has instructions of a body alone, ends with a test, and has no statement.
+func (c *Rules) testsAlone(i, n int32) bool {
+	block := &c.Graph.Blocks[n]
+	if c.Graph.Insns[block.Last-1].Kind != flow.Branch || c.lastBefore(n, block.Last) != nil {
+		return false
+	}
+	for at := block.First; at < block.Last; at++ {
+		if !c.Bodies[i].Has(c.Owner[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// twinAround returns the innermost body around another one, or that itself, that is a twin of a third one which it is not around, or -1.
+func (c *Rules) twinAround(t *body.Twins, own, of int32) int32 {
+	for ; own >= 0; own = c.Bodies[own].Parent {
+		if c.TwinsOf(own) == t {
+			break
+		}
+	}
+	if own >= 0 && c.Bodies[own].Has(of) {
+		return -1
+	}
+	return own
+}
+
+// repeats reports whether a block with which a body goes on has, or leads to, a test or a statement which a twin of the body has had on each path to an instruction.
+func (c *Rules) repeats(i, twin, block, last int32) bool {
+	g, b := c.Graph, &c.Bodies[i]
+	end := g.Blocks[block].Last - 1
+	if !c.testsAlone(i, block) || !c.comesAlone(twin, last) {
+		return false
+	}
+	if r := c.RowAt(end); r != nil && c.hadBefore(i, twin, end, last, c.PlaceOf(r, end), true) {
+		return true
+	}
+	for _, to := range g.Blocks[block].Succs {
+		first := g.Blocks[to].First
+		k := sort.Search(len(c.Statements), func(k int) bool { return c.Statements[k].Past >= first })
+		for ; k < len(c.Statements) && c.Statements[k].Past == first; k++ {
+			if r := &c.Statements[k]; b.Has(r.Own) && c.hadBefore(i, twin, first, last, body.Place{File: r.Place.File, Line: r.Place.Line, Column: r.Place.Column, Own: r.Own}, false) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// comesAlone reports whether all code of a body through which execution comes to one of its instructions is entered from what is of no other instance of its function: there is no equal end of both.
+func (c *Rules) comesAlone(i, n int32) bool {
+	b, t := &c.Bodies[i], c.TwinsOf(i)
+	settle := func(n int32) (said, such bool) {
+		if !b.Has(c.Owner[n]) {
+			return true, c.twinAround(t, c.Owner[n], i) < 0
+		}
+		return c.Graph.Insns[n].Addr == b.Start, true
+	}
+	said, such := settle(n)
+	return said && such || !said && c.Graph.AlwaysBehind(n, settle)
+}
+
+// hadBefore reports whether a test, or a statement, of a body is one that a twin of it has had on each path to an instruction, and neither has it twice or in a loop.
+func (c *Rules) hadBefore(i, twin, at, last int32, place body.Place, test bool) bool {
+	g := c.Graph
+	like := func(of, own int32, file, line, column uint32) bool {
+		return file == place.File && line == place.Line && column == place.Column && c.sameIn(of, own, i, place.Own)
+	}
+	is := func(of, n int32) (found bool) {
+		if own := c.Owner[n]; test && g.Insns[n].Kind == flow.Branch && c.Bodies[of].Has(own) {
+			r := c.RowAt(n)
+			return r != nil && like(of, own, r.File, r.Line, r.Column)
+		}
+		if !test {
+			k := sort.Search(len(c.Statements), func(k int) bool { return c.Statements[k].Past >= n })
+			for ; k < len(c.Statements) && c.Statements[k].Past == n; k++ {
+				r := &c.Statements[k]
+				found = found || c.Bodies[of].Has(r.Own) && like(of, r.Own, r.Place.File, r.Place.Line, r.Place.Column)
+			}
+		}
+		return found
+	}
+	begins := func(n int32) bool {
+		return slices.ContainsFunc(body.StatementsAt(c.Statements, g.Insns[n].Addr), func(r body.Statement) bool {
+			return !c.Bodies[twin].Has(r.Own) || r.Own == twin && c.Declared(&r)
+		}) || g.Insns[n].Addr == c.Bodies[twin].Start
+	}
+	settle := func(n int32) (said, such bool) {
+		if is(twin, n) {
+			return true, true
+		}
+		return begins(n), false
+	}
+	said, such := settle(last)
+	return (such || !said && g.AlwaysBehind(last, settle)) && c.once(i, at, is) && c.once(twin, -1, is)
+}
+
+// once reports whether one instruction of a body, that at if it is not negative, is such, and execution does not come back to it in the body.
+func (c *Rules) once(i, at int32, is func(of, n int32) bool) bool {
+	g, b := c.Graph, &c.Bodies[i]
+	several := c.HasSuch(i, func(n int32) bool {
+		if !is(i, n) {
+			return false
+		}
+		if at < 0 {
+			at = n
+		}
+		return n != at
+	})
+	if several || at < 0 {
+		return false
+	}
+	own := g.Block(at)
+	seen := make(map[int32]bool)
+	for work := []int32{own}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, to := range g.Blocks[n].Succs {
+			if to == own {
+				return false
+			}
+			if b.Has(c.Owner[g.Blocks[to].First]) && !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return true
+}
+
+// sameIn reports whether a body in one, or that one, is by the same calls in it what another body is in another one.
+func (c *Rules) sameIn(of, own, other, x int32) bool {
+	for own != of && x != other && own >= 0 && x >= 0 {
+		if c.FunctionOf(own) != c.FunctionOf(x) || c.Bodies[own].Call != c.Bodies[x].Call {
+			return false
+		}
+		own, x = c.Bodies[own].Parent, c.Bodies[x].Parent
+	}
+	return own == of && x == other
 }
 
 // behind calls f with the instructions that are run right before one.

@@ -10,7 +10,7 @@
 // sets the marks, asks these rules about them, solves, and asks again about the ways that were found.
 //
 // Most rules doubt. They drop a mark, and none begins there; make it one where a run may begin; or say of a way that a probe there may also
-// fire without a run (Again). Three add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
+// fire without a run (Again). Five add marks, where the compiler has left out markers, and one makes a mark one where a run begins. The third column has what shows it to the rule
 // and, behind the semicolon, what looks alike and is something else: a program that has that refutes the rule.
 //
 //	rule                 what the compiler has done                     what shows it, and what would refute it          effect
@@ -24,8 +24,18 @@
 //	pastMarkers          left out a block of markers and a jump alone   an instruction of the body that begins a block,  perhaps
 //	(of WithThreaded)                                                   no statement, nothing that acts to the body's
 //	                                                                    end; equal ends of others, merged
+//	pastAll              left out a block of markers and a jump alone,  a test of the body without a statement, which    perhaps
+//	(of WithThreaded)    all that a path of the caller's had            other paths come to behind its own, and one from
+//	                                                                    a test of the caller's; one of the caller's that
+//	                                                                    is equal, merged
+//	besideTwins          threaded a run of another instance past the     no statement; the other run has had a test or a   mark added, or
+//	(of WithThreaded)    body's first test                              statement that follows, outside of loops; equal  perhaps
+//	                                                                    ends, merged, with code of this body before
 //	Joins                merged equal ends of blocks (-fcrossjumping)   the target's statements repeat the block's;      edge unsure, or
 //	                                                                    statements of another run, alike                 behind its marks
+//	repeatsOwn           merged equal ends behind one statement that    the last statement is the same one, in the same  edge unsure
+//	(of Joins)           is on both paths                               body, and others' are in front of it; another
+//	                                                                    turn of a loop
 //	restElsewhere        merged a body's rest with another's, where     nothing acts behind its test, and what others    edge behind
 //	(of Joins)           the test falls through                         have there it lacks; a run whose rest is known   the marks
 //	restIn               merged a body's rest with another's, from      the last statements are equal, and the body      edge behind

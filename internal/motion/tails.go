@@ -44,7 +44,7 @@ func (c *Rules) Joins() map[[2]int32]flow.Join {
 				join = flow.JoinLast
 			case c.repeatsLast(own, at), c.repeatsWhole(own, at), kind == flow.Jump && len(own) == 0 && c.restIn(int32(n), at):
 				join = flow.JoinLast
-			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
+			case c.goesOnIn(own, at), c.behindTail(int32(n), at), kind == flow.Jump && c.repeatsEnd(int32(n), at), len(own) == 0 && c.repeatsOwn(int32(n), to, at), kind == flow.Branch && (c.repeatsTest(int32(n), at) || c.repeatsTurn(int32(n), to, at) || c.goesOnPast(int32(n), to, at)):
 				join = flow.JoinUnsure
 			default:
 				continue
@@ -191,6 +191,18 @@ func (c *Rules) repeatsEnd(from int32, at []body.Statement) bool {
 	return false
 }
 
+// repeatsOwn reports whether the last one of some statements, of which others are of bodies, is that with which the block that leads there ends, of the same body. Where paths had the same
+// statements, and that has code on either, GCC merges equal rests of it behind all of them. Execution comes to the statement again only in another turn of a loop.
+func (c *Rules) repeatsOwn(from, to int32, at []body.Statement) bool {
+	y := &at[len(at)-1]
+	last := c.lastIn(from)
+	if from == to || last == nil || last.Own != y.Own || last.Place != y.Place || !slices.ContainsFunc(at, func(r body.Statement) bool { return r.Own != y.Own && c.Bodies[y.Own].Has(r.Own) }) {
+		return false
+	}
+	back, _ := c.Graph.Ahead(to, func(n int32) bool { return n == from })
+	return !back
+}
+
 // repeatsTest reports whether some statements of several bodies have the one with which the block that leads there ends, and go on behind it: on another path its test was
 // known, and has left no code, nor have those before it. Only with what is behind can the block go on.
 func (c *Rules) repeatsTest(from int32, at []body.Statement) bool {
@@ -298,14 +310,14 @@ func (c *Rules) InTail(i int32, w *flow.Way, all []flow.Way) bool {
 		return false
 	}
 	found := false
-	c.eachLast(w.Insn, func(r *body.Statement) {
+	c.eachLast(c.Graph.Block(w.Insn), w.Insn, func(r *body.Statement) {
 		found = found || c.Bodies[r.Own].Parent >= 0 && !c.Bodies[i].Has(r.Own) && !c.Bodies[r.Own].Has(i)
 	})
 	return found
 }
 
-// eachLast calls f with the last statements on the paths to an instruction.
-func (c *Rules) eachLast(insn int32, f func(r *body.Statement)) {
+// eachLast calls f with the last statements on the paths to an instruction of a block, or to the block's end.
+func (c *Rules) eachLast(block, end int32, f func(r *body.Statement)) {
 	seen := make(map[int32]bool)
 	var visit func(block, end int32)
 	visit = func(block, end int32) {
@@ -321,7 +333,7 @@ func (c *Rules) eachLast(insn int32, f func(r *body.Statement)) {
 			return true
 		})
 	}
-	visit(c.Graph.Block(insn), insn)
+	visit(block, end)
 }
 
 // Joined reports whether paths from several instructions outside of a record's body meet at an address: at an instruction of the body, or where
