@@ -78,7 +78,7 @@ func (ev *Evaluator) copiesOf(x *entries.Var, around int32, size, plus int64) (h
 		m, touches := c.Arch.Touches(t, code, addr)
 		c.Arch.Follow(t, code, addr)
 		at, ok := fromFrame(m.At)
-		if !touches || !m.Writes || !ok {
+		if !touches || !m.Writes || !ok || m.Size > int64(ev.Arch.WordSize) {
 			continue
 		}
 		bits := uint8(8 * m.Size)
