@@ -121,6 +121,26 @@ func Number(expr []byte, enc Encoding) (n uint64, ok bool) {
 	return o.A, true
 }
 
+// RegisterOf returns the register that an expression is.
+func RegisterOf(expr []byte) (n uint64, ok bool) {
+	if len(expr) != 1 || op.Opcode(expr[0]) < op.DW_OP_reg0 || op.Opcode(expr[0]) > op.DW_OP_reg31 {
+		return 0, false
+	}
+	return uint64(op.Opcode(expr[0]) - op.DW_OP_reg0), true
+}
+
+// EntryValueOf returns the register of which an expression is the value where its function was called.
+func EntryValueOf(expr []byte) (place []byte, ok bool) {
+	if n := len(expr); n > 0 && expr[n-1] == uint8(op.DW_OP_stack_value) {
+		expr = expr[:n-1]
+	}
+	if len(expr) < 3 || expr[0] != OpEntryValue && expr[0] != OpGNUEntryValue || int(expr[1]) != len(expr)-2 {
+		return nil, false
+	}
+	_, ok = RegisterOf(expr[2:])
+	return expr[2:], ok
+}
+
 // IsImplicitValue reports whether the operation gives the value's bytes.
 func (o Operation) IsImplicitValue() bool { return op.Opcode(o.Code) == op.DW_OP_implicit_value }
 

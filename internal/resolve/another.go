@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/passed"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -106,12 +107,12 @@ func (e *evidence) PassedOther() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	d, err := describedBy(u, wanted{rec: u.Body.Outermost(e.s.Rec), parameter: root, nested: e.ev.nested})
+	d, err := passed.Of(u, passed.Wanted{Rec: u.Body.Outermost(e.s.Rec), Parameter: root, Nested: e.ev.nested}, valueIn)
 	if err != nil {
 		return false, err
 	}
-	for i := range d.passed {
-		if v := d.passed[i].Value; v.Op != ops.Caller && (v.Op != ops.Const || (v.K^n.K)<<(64-8*size) != 0) { // what the caller was passed may be that number
+	for i := range d.Passed {
+		if v := d.Passed[i].Value; v.Op != ops.Caller && (v.Op != ops.Const || (v.K^n.K)<<(64-8*size) != 0) { // what the caller was passed may be that number
 			return true, nil
 		}
 	}

@@ -93,8 +93,8 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 				is = sign{}
 			case differs && !is.constant:
 				different = append(different, v.Lo)
-				_, was := register(last.Expr)
-				if _, in := register(v.Expr); was && in {
+				_, was := eval.RegisterOf(last.Expr)
+				if _, in := eval.RegisterOf(v.Expr); was && in {
 					moved = append(moved, v.Lo)
 				}
 			case !again:

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/arithmetic"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -146,7 +147,7 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 		if err != nil || size > 2 || !scalar(t) { // longer fields are rare, and other numbers in memory are not
 			return m, false, nil //nolint:nilerr // the type is asked for elsewhere
 		}
-		out := slotAt(few[:0], e, size)
+		out := madeof.SlotAt(few[:0], e, size)
 		if len(out) == 1 {
 			m = out[0]
 		}
@@ -169,7 +170,7 @@ func (ev *Evaluator) container(l *loc.Location, t *types.Type) (m body.Slot, ok 
 	switch {
 	case bytes == 0 || bytes > 2:
 	case e.Op == ops.Deref && int64(e.Size) == bytes:
-		if out := slotAt(few[:0], e.A, bytes); len(out) == 1 {
+		if out := madeof.SlotAt(few[:0], e.A, bytes); len(out) == 1 {
 			return out[0], true, nil
 		}
 	case e.Op == ops.Reg:
@@ -313,7 +314,7 @@ func (ev *Evaluator) beginsField(m body.Slot) (f field, err error) {
 			if l.Kind != loc.KindMemory {
 				return false, nil
 			}
-			own := slotAt(few[:0], l.Expr, 0)
+			own := madeof.SlotAt(few[:0], l.Expr, 0)
 			if len(own) != 1 || own[0].Off > m.Off {
 				return false, nil
 			}

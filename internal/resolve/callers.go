@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/passed"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -25,22 +26,6 @@ import (
 // maxNested bounds how many frames up a value may be: that of the caller, and that of its caller.
 const maxNested = 2
 
-// described is what is known of one value that a function is called with: what each call passed, over the caller's registers. It is the same
-// for all spots of the function.
-type described struct {
-	passed []eval.Passed
-	why    string // there is nothing
-}
-
-// wanted says which value it is.
-type wanted struct {
-	rec       int32  // of the function
-	place     string // an expression that names a register
-	data      bool   // what memory has at the address in it
-	parameter uint64 // or the offset of a parameter's entry
-	nested    int
-}
-
 // EntryValue returns what a register, or memory at one, had where the function was called.
 func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 	lost := loc.Reason{Code: reasons.EntryValueOnly}
@@ -53,7 +38,7 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 			return v, loc.Reason{}, nil
 		}
 	}
-	v, r, err := ev.passedBy(wanted{place: string(place), data: size > 0}, lost)
+	v, r, err := ev.passedBy(passed.Wanted{Place: string(place), Data: size > 0}, lost)
 	if v != nil && size > 0 && size < ev.Arch.WordSize {
 		v = ev.Extend(v, size, false) // what a call passes may have more bits than are loaded
 	}
@@ -63,7 +48,7 @@ func (ev *Evaluator) EntryValue(expr []byte) (*loc.Expr, loc.Reason, error) {
 // heldStill returns a register to which the function's own instructions have moved what one had where it was called, or nil. GCC names such a register itself:
 // of 805 of its values in Debian's 6.1 cloud kernel 17 would be found.
 func (ev *Evaluator) heldStill(place []byte) *loc.Expr {
-	n, ok := register(place)
+	n, ok := eval.RegisterOf(place)
 	if !ok || ev.spot.U.Body.GNU() || ev.spot.U.Img.LeftOut.Has(rule.Moved) {
 		return nil
 	}
@@ -93,7 +78,7 @@ func (ev *Evaluator) enoughMoved(l *loc.Location, t *types.Type) bool {
 
 // ParameterRef returns what callers passed for a parameter.
 func (ev *Evaluator) ParameterRef(off uint64) (*loc.Expr, loc.Reason, error) {
-	v, r, err := ev.passedBy(wanted{parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
+	v, r, err := ev.passedBy(passed.Wanted{Parameter: ev.u.Off + off}, loc.Reason{Code: reasons.ParameterRef})
 	if v == nil || err != nil {
 		return v, r, err
 	}
@@ -160,7 +145,7 @@ func (ev *Evaluator) placeOf(expr []byte) (place []byte, size int) {
 }
 
 // passedBy returns the value that callers passed, or why there is none.
-func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason, error) {
+func (ev *Evaluator) passedBy(w passed.Wanted, lost loc.Reason) (*loc.Expr, loc.Reason, error) {
 	s := ev.spot
 	because := func(why string) (*loc.Expr, loc.Reason, error) {
 		lost.Detail = why
@@ -172,13 +157,13 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 	if ev.nested == maxNested {
 		return because("it is a value of more than two callers above")
 	}
-	w.rec, w.nested = s.U.Body.Outermost(s.Rec), ev.nested
-	d, err := describedBy(s.U, w)
+	w.Rec, w.Nested = s.U.Body.Outermost(s.Rec), ev.nested
+	d, err := passed.Of(s.U, w, valueIn)
 	if err != nil {
 		return nil, loc.Reason{}, err
 	}
-	if d.why != "" {
-		return because(d.why)
+	if d.Why != "" {
+		return because(d.Why)
 	}
 	f, why, err := ev.frame()
 	if err != nil || why != "" {
@@ -186,7 +171,7 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 		return nil, lost, err
 	}
 	var known []eval.Passed
-	for _, p := range d.passed {
+	for _, p := range d.Passed {
 		if v := f.inCaller(p.Value); v != nil {
 			known = append(known, eval.Passed{Return: p.Return, Value: v})
 		}
@@ -195,89 +180,6 @@ func (ev *Evaluator) passedBy(w wanted, lost loc.Reason) (*loc.Expr, loc.Reason,
 		return because("where the caller's registers are is not known")
 	}
 	return f.chosen(known), loc.Reason{}, nil
-}
-
-// describedBy returns what calls of a function say, once for all its spots.
-func describedBy(u *entries.Unit, w wanted) (*described, error) {
-	if d, ok := u.Derived.Load(w); ok {
-		return d.(*described), nil
-	}
-	d, err := describe(u, w)
-	if err == nil {
-		u.Derived.Store(w, d)
-	}
-	return d, err
-}
-
-func describe(u *entries.Unit, w wanted) (*described, error) {
-	x, err := u.Calls()
-	if err != nil {
-		return nil, err
-	}
-	calls, why, err := x.Of(w.rec)
-	d := new(described)
-	if err != nil {
-		return d, err
-	}
-	var noted []notedCall
-	for i := range calls {
-		c := &calls[i]
-		var v caller.Value
-		var ok bool
-		if w.place != "" {
-			v, ok, err = c.At([]byte(w.place), w.data)
-		} else {
-			v, ok, err = c.Parameter(w.parameter)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		value, err := valueAt(u.Img.Of(c.Unit), c, v, w.nested+1)
-		if err == nil && value != nil && !w.data {
-			value, err = unchanged(c, w.place, value)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if value != nil && c.Entry != 0 {
-			if value, err = ifCalled(u.Img.Of(c.Unit), c, value, w.nested+1); err != nil {
-				return nil, err
-			}
-		}
-		if value != nil {
-			d.passed = append(d.passed, eval.Passed{Return: c.Return, Value: value})
-		}
-		if w.place == "" {
-			fixed := value != nil && (value.Op == ops.Const || value.Op == ops.Addr)
-			noted = append(noted, notedCall{c, v.Expr, fixed, placesOf(value, uint64(u.Img.Arch().SP))})
-		}
-	}
-	if err := d.leaveRepeated(u, w.rec, noted); err != nil {
-		return d, err
-	}
-	if err := d.jumped(u, x, w); err != nil {
-		return nil, err
-	}
-	switch {
-	case len(d.passed) > 0:
-	case why != "":
-		d.why = why
-		return d, nil
-	default:
-		d.why = "no call says it"
-		return d, nil
-	}
-	d.why, err = x.Again(w.rec)
-	return d, err
-}
-
-// valueAt evaluates what a call passes, in the frame of the function that calls.
-func valueAt(u *entries.Unit, c *caller.Call, v caller.Value, nested int) (*loc.Expr, error) {
-	// The call itself: where the function goes on may be another one's code.
-	return valueIn(u, c.Caller, c.Return-1, v, nested)
 }
 
 // valueIn evaluates an expression in the frame of a function, at an address.
@@ -302,46 +204,6 @@ func valueIn(u *entries.Unit, rec int32, addr uint64, v caller.Value, nested int
 		}
 	}
 	return nil, nil
-}
-
-// unchanged returns a value that a call passes in a register, or nil if the code in front of the call changes another one after which that would be.
-func unchanged(c *caller.Call, place string, value *loc.Expr) (*loc.Expr, error) {
-	base, more := value, int64(0)
-	if value.Op == ops.Add && value.B.Op == ops.Const {
-		base, more = value.A, int64(value.B.K)
-	}
-	n, ok := register([]byte(place))
-	if !ok || base.Op != ops.Reg || base.K == n {
-		return value, nil
-	}
-	if still, err := c.Unchanged(n, base.K, more); !still || err != nil {
-		return nil, err
-	}
-	return value, nil
-}
-
-// ifCalled returns what an indirect call passes as the value that exists only where the call is one of the function: what it calls is compared
-// with the function's address, in the caller's frame. It returns nil where the call does not say what that is.
-func ifCalled(u *entries.Unit, c *caller.Call, value *loc.Expr, nested int) (*loc.Expr, error) {
-	v, ok, err := c.Target()
-	if !ok || err != nil {
-		return nil, err
-	}
-	target, err := valueAt(u, c, v, nested)
-	if target == nil || err != nil {
-		return nil, err
-	}
-	// Memory, and registers that functions need not preserve, may have another function's address by now: the one to which the function that was
-	// called has gone on.
-	steady := true
-	target.Walk(func(e *loc.Expr) {
-		steady = steady && e.Op != ops.Deref && (e.Op != ops.Reg || slices.Contains(u.Img.Arch().Preserved, uint16(e.K)))
-	})
-	if !steady {
-		return nil, nil
-	}
-	var b eval.Builder
-	return b.Caller(target, u.Img.Arch().WordSize, []eval.Passed{{Return: c.Entry, Value: value}}), nil
 }
 
 // fromCaller reports whether a location has a value of the caller's frame, and whether that is enough to know it.

@@ -38,7 +38,7 @@ func (e *evidence) ChosenSince() (bool, error) {
 		var last dw.LocEntry
 		l := e.s.U.Locations(x.Location, x.Views)
 		for v := (dw.LocEntry{}); l.Next(&v); last = v {
-			if r, in := register(last.Expr); in && v.Lo == last.Hi && v.Lo <= e.s.At.Addr && bytes.Equal(entryValueIn(v.Expr), entry) {
+			if r, in := eval.RegisterOf(last.Expr); in && v.Lo == last.Hi && v.Lo <= e.s.At.Addr && bytes.Equal(entryValueIn(v.Expr), entry) {
 				chosen = chosen || c.ChoosesBefore(r, v.Lo)
 			}
 		}
@@ -57,7 +57,7 @@ func (e *evidence) chosenCopy() (bool, error) {
 	l := s.U.Locations(e.x.Location, e.x.Views)
 	for v := (dw.LocEntry{}); !entered && l.Next(&v); {
 		if entry := entryValueIn(v.Expr); entry != nil && v.Lo > s.At.Addr {
-			was, in := register(entry[2:])
+			was, in := eval.RegisterOf(entry[2:])
 			entered = in && was == r.K
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -243,7 +244,7 @@ func (m *memory) objectBy(where *entries.Spot, register uint64, off int64) (t *t
 		if l.Kind == loc.KindRegister && l.Expr.K == register {
 			t, at = elementOf(of), off
 		} else if l.Kind == loc.KindMemory {
-			slots := slotAt(nil, l.Expr, of.Size)
+			slots := madeof.SlotAt(nil, l.Expr, of.Size)
 			if in := func(m body.Slot) bool { return m.Base == register && off >= m.Off && off < m.Off+m.Size }; slices.ContainsFunc(slots, in) {
 				t, at = of, off-slots[0].Off
 			}

@@ -8,8 +8,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -134,7 +136,7 @@ func (f *changes) entersIn(x *entries.Var) (n uint64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return register(expr)
+	return eval.RegisterOf(expr)
 }
 
 // stay is where debug information says that a parameter is in a range.
@@ -155,7 +157,7 @@ func (f *changes) entered(x *entries.Var, r dw.Range) bool {
 	var all []stay
 	var unknown []dw.Range
 	add := func(v *dw.LocEntry, r dw.Range) {
-		n, ok := register(v.Expr)
+		n, ok := eval.RegisterOf(v.Expr)
 		if ok || len(all) == 0 || !all[0].held || !isEntryOf(v.Expr, all[0].register) {
 			all = append(all, stay{r, *v, n, ok})
 		}
@@ -218,7 +220,7 @@ func (f *changes) inFrame(code *body.Code, p, entry *stay, size int64) bool {
 		return false
 	}
 	var few [1]body.Slot
-	slot := slotAt(few[:0], l.Expr, size)
+	slot := madeof.SlotAt(few[:0], l.Expr, size)
 	if len(slot) != 1 {
 		return false
 	}
@@ -234,18 +236,10 @@ func (f *changes) inFrame(code *body.Code, p, entry *stay, size int64) bool {
 
 // isEntryOf reports whether an expression is the value that a register had at the function's entry.
 func isEntryOf(expr []byte, n uint64) bool {
-	place, is := entryValue(expr)
+	place, is := eval.EntryValueOf(expr)
 	if !is || op.Opcode(expr[len(expr)-1]) != op.DW_OP_stack_value {
 		return false // or it is what memory has there
 	}
-	of, _ := register(place)
+	of, _ := eval.RegisterOf(place)
 	return of == n
-}
-
-// register returns the register that an expression is.
-func register(expr []byte) (n uint64, ok bool) {
-	if len(expr) != 1 || op.Opcode(expr[0]) < op.DW_OP_reg0 || op.Opcode(expr[0]) > op.DW_OP_reg31 {
-		return 0, false
-	}
-	return uint64(op.Opcode(expr[0]) - op.DW_OP_reg0), true
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -36,7 +37,7 @@ func (e *evidence) MovedOut() (bool, error) {
 func (e *evidence) mayRead(code *body.Code, ranges []dw.Range) bool {
 	l := e.s.U.Locations(e.x.Location, e.x.Views)
 	for v := (dw.LocEntry{}); l.Next(&v); {
-		n, in := register(v.Expr)
+		n, in := eval.RegisterOf(v.Expr)
 		switch {
 		case in && code.ReadsIn(ranges, dw.Range{Lo: v.Lo, Hi: v.Hi}, n), !in && !signOf(e.s.U, v.Expr).constant:
 			return true

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -93,7 +94,7 @@ func (ev *Evaluator) copiesOf(x *entries.Var, around int32, size, plus int64) (h
 		if err != nil {
 			return 0, 0, false, err
 		}
-		if r, ok := register(chosen.Expr); ok && r < body.Followed && stored == t.Low(t.Regs[r], bits) {
+		if r, ok := eval.RegisterOf(chosen.Expr); ok && r < body.Followed && stored == t.Low(t.Regs[r], bits) {
 			home, copies = at, copies+1
 		}
 	}

@@ -92,7 +92,7 @@ func numbersMade(u *entries.Unit, function int32) (map[uint64][]assignment, erro
 
 // computedOf reports whether an expression is a number that is computed of a register, which another expression is.
 func computedOf(u *entries.Unit, expr, of []byte) bool {
-	n, ok := register(of)
+	n, ok := eval.RegisterOf(of)
 	if !ok || !signOf(u, expr).computes {
 		return false
 	}

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -48,7 +49,7 @@ func (e *evidence) inRegister() (r inRegister, ok bool, err error) {
 // storedFrom is body.Code.StoredFrom of the slot that the location is.
 func (e *evidence) storedFrom(c *body.Code, size int64, f func(register, at uint64)) (known bool) {
 	var few [1]body.Slot
-	slot := slotAt(few[:0], e.v.Loc.Expr, size)
+	slot := madeof.SlotAt(few[:0], e.v.Loc.Expr, size)
 	return len(slot) == 1 && c.StoredFrom(e.s.At.Addr, slot[0], f)
 }
 

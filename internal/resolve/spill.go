@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -154,11 +155,11 @@ func slotsAt(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 		if err != nil {
 			size = -1
 		}
-		out = slotAt(out, l.Expr, size)
+		out = madeof.SlotAt(out, l.Expr, size)
 	}
 	for i := range l.Pieces {
 		if p := &l.Pieces[i]; p.Loc.Kind == loc.KindMemory {
-			out = slotAt(out, p.Loc.Expr, int64(p.BitOffset+p.BitSize+7)/8)
+			out = madeof.SlotAt(out, p.Loc.Expr, int64(p.BitOffset+p.BitSize+7)/8)
 		}
 	}
 	return out
@@ -167,23 +168,12 @@ func slotsAt(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 // slotsIn appends the slots that an expression reads.
 func slotsIn(out []body.Slot, e *loc.Expr) []body.Slot {
 	if e.Op == ops.Deref {
-		out = slotAt(out, e.A, int64(e.Size))
+		out = madeof.SlotAt(out, e.A, int64(e.Size))
 	}
 	for _, x := range [...]*loc.Expr{e.A, e.B, e.C} {
 		if x != nil && x.Op != ops.Reg && x.Op != ops.Const {
 			out = slotsIn(out, x)
 		}
-	}
-	return out
-}
-
-// slotAt appends the memory at an address if that is a register plus a constant.
-func slotAt(out []body.Slot, e *loc.Expr, size int64) []body.Slot {
-	switch {
-	case e.Op == ops.Reg:
-		return append(out, body.Slot{Base: e.K, Size: size})
-	case e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const:
-		return append(out, body.Slot{Base: e.A.K, Off: int64(e.B.K), Size: size})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -74,7 +75,7 @@ func (ev *Evaluator) pointeeStoredLate(l *loc.Location, t *types.Type) (late boo
 	// Elsewhere than in the frame only a constant object is known to be set before.
 	if framed || constant && anywhere && to.IsRecord() {
 		var few [1]body.Slot
-		object := slotAt(few[:0], l.Expr, size)
+		object := madeof.SlotAt(few[:0], l.Expr, size)
 		switch {
 		case register:
 			object = append(object[:0], body.Slot{Base: l.Expr.K, Size: size})
@@ -240,13 +241,13 @@ func (ev *Evaluator) stale(l *loc.Location, t *types.Type) (bool, error) {
 		if err != nil {
 			return false, nil //nolint:nilerr // likewise
 		}
-		return ev.lacks(slotAt(few[:0], l.Expr, size), r, 0, 0, false)
+		return ev.lacks(madeof.SlotAt(few[:0], l.Expr, size), r, 0, 0, false)
 	}
 	at := uint64(0)
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
 		if p.Loc.Kind == loc.KindMemory && p.BitOffset == 0 {
-			if is, err := ev.lacks(slotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
+			if is, err := ev.lacks(madeof.SlotAt(few[:0], p.Loc.Expr, int64(p.BitSize+7)/8), r, at, int64(at/8), false); is || err != nil {
 				return is, err
 			}
 		}
@@ -275,7 +276,7 @@ func (ev *Evaluator) pointeeStale(l *loc.Location, t *types.Type) (bool, error) 
 	}
 	const around = 1 << 12 // the object may be a member
 	var few [1]body.Slot
-	return ev.lacks(slotAt(few[:0], l.Expr, to.Size), to, 0, around, part)
+	return ev.lacks(madeof.SlotAt(few[:0], l.Expr, to.Size), to, 0, around, part)
 }
 
 // unset reports whether a variable at a line is in the frame, where no instruction stores any of it before: a store that nobody reads is gone, or the source has none.
@@ -306,7 +307,7 @@ func (ev *Evaluator) frameSlot(l *loc.Location, t *types.Type) (m body.Slot, ok 
 		return m, false // the type is asked for elsewhere
 	}
 	var few [1]body.Slot
-	at := slotAt(few[:0], l.Expr, size)
+	at := madeof.SlotAt(few[:0], l.Expr, size)
 	if len(at) != 1 {
 		return m, false
 	}
@@ -408,7 +409,7 @@ func (ev *Evaluator) keptBack(l *loc.Location, t *types.Type) (bool, error) {
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
 	var few [1]body.Slot
-	m := slotAt(few[:0], l.Expr, size)
+	m := madeof.SlotAt(few[:0], l.Expr, size)
 	if len(m) != 1 || !s.U.Img.Code.StoresAhead(s.At.Addr, m[0]) {
 		return false, nil
 	}

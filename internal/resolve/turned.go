@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 )
 
 // Turned looks at the lists of the callers' variables. One that a statement behind the loop assigns has a view after it, and one that the loop compares
@@ -37,7 +38,7 @@ func (e *evidence) Turned() (bool, error) {
 		if !before || between.Expr == nil || !is || at.VLo > 0 {
 			return false, nil
 		}
-		n, ok := register(between.Expr)
+		n, ok := eval.RegisterOf(between.Expr)
 		if !ok {
 			return true, nil
 		}

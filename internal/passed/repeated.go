@@ -1,4 +1,4 @@
-package resolve
+package passed
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/caller"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/madeof"
 )
 
 // What a call passes for a parameter that the function does not get any more is in no register: GCC gives a variable of its own that value before each call of the function. It loses that
@@ -18,12 +19,12 @@ import (
 type notedCall struct {
 	call  *caller.Call
 	expr  []byte
-	fixed bool   // it is a number, or an address in the image
-	reads places // else it is made of what is there, if that is known
+	fixed bool          // it is a number, or an address in the image
+	reads madeof.Places // else it is made of what is there, if that is known
 }
 
 // leaveRepeated takes out what calls of the function that a record is pass to which execution comes only behind other calls, of which the last may have passed the same.
-func (d *described) leaveRepeated(u *entries.Unit, rec int32, noted []notedCall) error {
+func (d *Values) leaveRepeated(u *entries.Unit, rec int32, noted []notedCall) error {
 	var repeated []uint64
 	k := keptCalls{u: u, rec: rec}
 	for i := range noted {
@@ -31,7 +32,7 @@ func (d *described) leaveRepeated(u *entries.Unit, rec int32, noted []notedCall)
 		like := func(y notedCall) bool {
 			return y.call != x.call && x.beside(&y) && y.fixed == x.fixed && (!x.fixed || bytes.Equal(x.expr, y.expr))
 		}
-		if !x.fixed && !x.reads.known || !slices.ContainsFunc(noted, like) {
+		if !x.fixed && !x.reads.Known || !slices.ContainsFunc(noted, like) {
 			continue
 		}
 		if err := k.enter(x, noted); err != nil {
@@ -43,7 +44,7 @@ func (d *described) leaveRepeated(u *entries.Unit, rec int32, noted []notedCall)
 			repeated = append(repeated, x.call.Return)
 		}
 	}
-	d.passed = slices.DeleteFunc(d.passed, func(p eval.Passed) bool { return slices.Contains(repeated, p.Return) })
+	d.Passed = slices.DeleteFunc(d.Passed, func(p eval.Passed) bool { return slices.Contains(repeated, p.Return) })
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (k *keptCalls) repeats(x *notedCall) (repeats bool, err error) {
 	same := func(y *notedCall) bool { return y.fixed && bytes.Equal(x.expr, y.expr) }
 	if !x.fixed {
 		same = func(y *notedCall) bool {
-			if y.fixed || !y.reads.known {
+			if y.fixed || !y.reads.Known {
 				return false
 			}
 			kept, e := k.keeps(&x.reads)
@@ -92,7 +93,7 @@ func (k *keptCalls) repeats(x *notedCall) (repeats bool, err error) {
 				return false
 			}
 			if bytes.Equal(x.expr, y.expr) {
-				return x.reads.computed
+				return x.reads.Computed
 			}
 			return k.written(n, y)
 		}
@@ -107,7 +108,7 @@ func (k *keptCalls) repeats(x *notedCall) (repeats bool, err error) {
 }
 
 // keeps reports whether a call of the function leaves registers as they are.
-func (k *keptCalls) keeps(p *places) (kept bool, err error) {
+func (k *keptCalls) keeps(p *madeof.Places) (kept bool, err error) {
 	if k.own == nil {
 		if k.own, err = k.u.Body.InstructionsIn(new(body.Code), k.rec); err != nil {
 			return false, err
@@ -119,7 +120,7 @@ func (k *keptCalls) keeps(p *places) (kept bool, err error) {
 	}
 	kept = true
 	for r := range uint64(body.Followed) {
-		if kept && err == nil && p.registers.Has(r) && !k.code.Preserved().Has(r) {
+		if kept && err == nil && p.Registers.Has(r) && !k.code.Preserved().Has(r) {
 			kept, err = calls.Keeps(k.own, r)
 		}
 	}
@@ -129,18 +130,18 @@ func (k *keptCalls) keeps(p *places) (kept bool, err error) {
 // makes reports whether an instruction makes what a call passes of something else than what the calls before it passed, or does what is not known.
 func (k *keptCalls) makes(at int32, x *notedCall) bool {
 	if in, ok := k.code.Arch.Next(k.code.Graph.Bytes(at)); ok && in.Call {
-		return x.reads.registers&^k.code.Preserved() != 0
+		return x.reads.Registers&^k.code.Preserved() != 0
 	}
-	wrote, known := x.reads.written(k.code, at)
+	wrote, known := x.reads.Written(k.code, at)
 	if !known || !wrote {
 		return !known
 	}
-	from, ok := copied(k.code, at)
+	from, ok := madeof.Copied(k.code, at)
 	if !ok {
 		return true
 	}
 	for _, y := range k.calls {
-		if y.reads.known && y.reads.has(from) {
+		if y.reads.Known && y.reads.Has(from) {
 			return false
 		}
 	}
@@ -153,7 +154,7 @@ func (k *keptCalls) written(n int32, y *notedCall) bool {
 		if k.calls[at] != nil {
 			return true, true
 		}
-		wrote, known := y.reads.written(k.code, at)
+		wrote, known := y.reads.Written(k.code, at)
 		return wrote && known, false
 	})
 }
