@@ -17,7 +17,7 @@ func (e *evidence) OnePlace() (bool, error) {
 		return false, nil
 	}
 	left, err := e.left()
-	if err != nil {
+	if err != nil || !left && !e.x.Location.IsBlock() && s.U.Img.Code.Straight(s.At.Addr, e.c.Hi) { // it is noted over no branch
 		return false, err
 	}
 	a, err := e.assignedWithoutViews()
