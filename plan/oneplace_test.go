@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
@@ -66,6 +67,60 @@ int main(void) { return posts(1, 2) + takes(3, 4) + onlys(5, 6) + lengths(0, 0);
 			if v := p.Sites[0].Args[0].Variable; definition == "only k" && !v.Located() || v.Located() && v.Loc.Doubt != reasons.None {
 				t.Errorf("%s: %s at %v: %v", name, definition, &p.Sites[0], v)
 			}
+		}
+	}
+}
+
+// TestOverBranch: of "while (--n > 0)" in pre(b + 1) nothing is computed but n is b, where the caller's variable is. The body's first branch is behind the statement, of which another body shows that it
+// subtracts, and over which the note goes on. A branch that is before the statement in the text, and which the other body lacks, is not.
+func TestOverBranch(t *testing.T) {
+	const source = `
+static volatile long sink;
+static inline int pre(int n)
+{
+	while (--n > 0)
+		sink += n;
+	return n;
+}
+static inline long down(long i)
+{
+	for (; i--; )
+		sink += 3 * i;
+	return i;
+}
+static inline int rest(int n, int all)
+{
+	if (all > 5)
+		return n;
+	while (--n > 0)
+		sink += n;
+	return n;
+}
+__attribute__((noipa)) int pres(int a, int b) { int r = pre(a); r += pre(b + 1); return r + pre(a - 1); }
+__attribute__((noipa)) long downs(long a, long b) { long r = down(a); r += down(b + 1); return r; }
+__attribute__((noipa)) int rests(int a, int b) { int r = rest(a, 1); sink = 1; r += rest(b, r); return r; }
+`
+	for _, tt := range []struct {
+		compiler, options, definition string
+		sure                          []bool
+	}{
+		{"gcc-12", "-O2 -gno-variable-location-views", "pre n", []bool{true, false}},
+		{"clang-14", "-O2", "pre n", []bool{true, false}},
+		{"gcc-12", "-O2 -gno-variable-location-views", "down i", []bool{true, false}},
+		{"clang-14", "-O1", "down i", []bool{true, false}},
+		{"clang-14", "-O2", "rest n", []bool{true, true}},
+	} {
+		name := tt.compiler + " " + tt.options + ": " + tt.definition
+		img := built(t, tt.compiler, tt.options+" -shared -fPIC", map[string]string{"a.c": source})
+		p := plantest.New(t, img, tt.definition, plan.Options{})
+		var sure []bool
+		for i := range p.Sites {
+			if v := p.Sites[i].Args[0].Variable; v.Located() {
+				sure = append(sure, v.Loc.Doubt == reasons.None)
+			}
+		}
+		if len(sure) < len(tt.sure) || !slices.Equal(sure[:len(tt.sure)], tt.sure) {
+			t.Errorf("%s: sure are %v", name, sure)
 		}
 	}
 }

@@ -164,7 +164,8 @@ type Evidence interface {
 	// MovedOut reports whether the note of a register ends where it begins, in a loop that changes the register and uses what the body has made in front of it: at another way into
 	// the body than that of its code, or of what was in that register.
 	MovedOut() (bool, error)
-	// OnePlace reports whether one register is noted for all of the body, no instruction of the body writes it, and the code of another body makes another number of the parameter.
+	// OnePlace reports whether one register is noted for all of the body, no instruction of the body writes it, and the code of another body makes another number of the parameter; or whether it
+	// is noted over the first branch of the body, in front of which the code of another body adds a number to the parameter.
 	OnePlace() (bool, error)
 	// Joined reports whether the note ends where it begins, at a probe to which several paths come from outside of the body, some of which may begin no run.
 	Joined() (bool, error)

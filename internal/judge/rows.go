@@ -304,7 +304,7 @@ var Rows = []Row{
 	// Without views only the last of the entries at one address is left.
 	{
 		// "n++" of "f(a - 1)" is the caller's a, and that is all that is noted: no instruction subtracts or adds.
-		Name: "one place", Because: "the register is noted for all of the body, which leaves it, and another body of the function shows that it assigns the parameter", Doubt: reasons.Reassigned,
+		Name: "one place", Because: "the register is noted for all of the body, which leaves it, or over its first branch, and another body of the function shows that the parameter is assigned there", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Entry || c.Place != Held || c.Note == Before {
 				return false, nil

@@ -18,10 +18,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
+// shown is what a function's bodies in a unit show of one of its parameters.
+type shown struct {
+	how judge.Assignment
+	at  body.Place // of the statement that adds a number to it, in a body that does so in front of its first branch
+}
+
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
-func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]judge.Assignment, error) {
-	assigned := make(map[uint64]judge.Assignment)
+func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]shown, error) {
+	assigned := make(map[uint64]shown)
 	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
 		if r := &u.Recs[i]; r.Root != function || r.Flags&index.HasPC == 0 {
@@ -42,7 +48,11 @@ func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]judg
 				return true, nil
 			}
 			if root, err := x.Ultimate(nil); err == nil {
-				assigned[root] = max(assigned[root], how)
+				is := assigned[root]
+				if is.how = max(is.how, how); f.at.Line != 0 && (is.at.Line == 0 || f.at.Line < is.at.Line) {
+					is.at = f.at
+				}
+				assigned[root] = is
 			}
 			return true, nil
 		})
@@ -63,6 +73,7 @@ type changes struct {
 	rec  int32         // of the body
 	spot *entries.Spot // of the body, once needed
 	size uint8         // bits of the parameter
+	at   body.Place    // of the last list: what shown has
 }
 
 // list returns what the list, without views, of a parameter of a body shows. A change from one place to another shows an assignment if
@@ -72,8 +83,9 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 	u := f.u
 	var last dw.LocEntry
 	var different, moved, unknown []uint64
+	added := uint64(0)
 	var all sign
-	f.size = 0
+	f.size, f.at = 0, body.Place{}
 	l := u.Locations(x.Location, dw.Value{})
 	for v := (dw.LocEntry{}); l.Next(&v); {
 		if v.Viewed {
@@ -85,7 +97,7 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 		is := signOf(u, v.Expr)
 		if last.Expr != nil {
 			again := bytes.Equal(last.Expr, v.Expr) // LLVM begins another entry where it has another note, if only of the same place
-			same, differs, err := f.compare(x, &last, &v)
+			same, differs, adds, err := f.compare(x, &last, &v)
 			switch {
 			case err != nil:
 				return judge.Never, err
@@ -96,6 +108,9 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 				_, was := eval.RegisterOf(last.Expr)
 				if _, in := eval.RegisterOf(v.Expr); was && in {
 					moved = append(moved, v.Lo)
+					if adds && added == 0 {
+						added = v.Lo
+					}
 				}
 			case !again:
 				unknown = append(unknown, v.Lo)
@@ -122,6 +137,9 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 	if err != nil {
 		return judge.Never, err
 	}
+	if added != 0 && dw.Covers(ranges, added-1) {
+		f.at = f.atOnce(added)
+	}
 	inside := func(addr uint64) bool {
 		return slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo < addr && addr < r.Hi })
 	}
@@ -135,25 +153,25 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 }
 
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
-// other, or makes another value. Neither is set if the code does not say.
-func (f *changes) compare(x *entries.Var, was, is *dw.LocEntry) (same, differs bool, err error) {
+// other, or makes another value. Neither is set if the code does not say. adds is set if what is made is more or less by a number, however it is made.
+func (f *changes) compare(x *entries.Var, was, is *dw.LocEntry) (same, differs, adds bool, err error) {
 	if f.spot == nil || f.spot.Rec != f.rec {
 		f.spot = new(entries.Spot)
 		if ok, err := f.u.Read(f.rec, f.spot); err != nil || !ok {
-			return false, false, err
+			return false, false, false, err
 		}
 	}
 	code, err := f.ev.instructionsOf(f.spot)
 	if err != nil || code.Why != "" {
-		return false, false, err
+		return false, false, false, err
 	}
 	from, ok := code.Leading(is.Lo)
 	if from = max(from, was.Lo); !ok || from >= was.Hi {
-		return false, false, nil
+		return false, false, false, nil
 	}
 	if f.size == 0 {
 		if f.size, err = bitsOf(x); err != nil || f.size == 0 {
-			return false, false, nil //nolint:nilerr // the type is asked for elsewhere
+			return false, false, false, nil //nolint:nilerr // the type is asked for elsewhere
 		}
 	}
 	var before, after body.Number
@@ -170,9 +188,28 @@ func (f *changes) compare(x *entries.Var, was, is *dw.LocEntry) (same, differs b
 		}
 		if known == 2 {
 			same, differs = before == after, s.Differs(before, after, f.size)
+			adds = s.Adds(before, after, f.size)
 		}
 	})
-	return same, differs, nil
+	return same, differs, adds, nil
+}
+
+// atOnce returns the statement of the instruction in front of an address, if straight code leads there from the body's beginning.
+func (f *changes) atOnce(to uint64) body.Place {
+	code, err := f.ev.instructionsOf(f.spot)
+	if err != nil {
+		return body.Place{}
+	}
+	from, ok := code.Leading(to)
+	rows, err := f.u.Body.Rows()
+	if !ok || err != nil || from > f.spot.Addr || f.spot.Addr >= to {
+		return body.Place{}
+	}
+	r := dw.RowAt(rows, to-1)
+	if r == nil {
+		return body.Place{}
+	}
+	return body.Place{File: r.File, Line: r.Line}
 }
 
 // number returns what a parameter is on a path, by an entry of its list, at a link-time address.

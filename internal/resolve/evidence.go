@@ -272,15 +272,15 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 		return e.assignedWithViews()
 	}
 	a, err := e.assignedWithoutViews()
-	return min(a, judge.Inside), err
+	return min(a.how, judge.Inside), err
 }
 
 // assignedWithoutViews is Assigned, or madeInside.
-func (e *evidence) assignedWithoutViews() (judge.Assignment, error) {
+func (e *evidence) assignedWithoutViews() (shown, error) {
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]judge.Assignment, error) { return assignedIn(u, function, e.ev) })
+	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]shown, error) { return assignedIn(u, function, e.ev) })
 	if err != nil {
-		return judge.Never, err
+		return shown{}, err
 	}
 	root, err := e.x.Ultimate(nil)
 	return assigned[root], err

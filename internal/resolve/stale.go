@@ -266,11 +266,12 @@ func (ev *Evaluator) pointeeStale(l *loc.Location, t *types.Type) (bool, error) 
 		return false, nil //nolint:nilerr // the type is asked for elsewhere
 	}
 	to, constant, err := pointedTo(r)
-	if err != nil || !to.IsRecord() {
+	if err != nil || !to.IsRecord() && (r.Word() == "*" || to.Size <= 0 || to.Size > 8) {
 		return false, nil //nolint:nilerr // of an array it is not known how much is pointed to
 	}
-	// What the body may set need not be there before, as in a constructor: in LLVM's C, one that sets all of it.
-	part := !constant
+	// What the body may set need not be there before, as in a constructor: in LLVM's C, one that sets all of it. But the number that a reference stands for is fetched, and what is there
+	// instead is not the source's, whether the store of it is gone or there was none: of fmt's "int exp = 0; f(..., exp)" clang drops the store.
+	part := !constant && to.IsRecord()
 	if part && (dw.IsCPlusPlus(ev.spot.U.Lang) || ev.spot.U.Body.GNU()) {
 		return false, nil
 	}

@@ -102,6 +102,12 @@ func (s *State) Differs(a, b Value, bits uint8) bool {
 	return !s.t.astray && s.Made(a) != s.Made(b)
 }
 
+// Adds reports whether the lower bits of two numbers differ by a number, whatever was where the path begins.
+func (s *State) Adds(a, b Value, bits uint8) bool {
+	d, ok := sum(s.t.modulo(a, bits), s.t.modulo(b, bits), ^uint64(0))
+	return ok && d.IsConstant() && d.Const&Mask(bits) != 0
+}
+
 // Input returns the register that held a number where the path begins, if one did, and how many lower bits of it the number has.
 func (s *State) Input(a Value) (register uint64, bits uint8, ok bool) {
 	bits = s.t.bits
