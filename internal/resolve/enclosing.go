@@ -189,6 +189,11 @@ func movedTo(c *body.Code, register uint64, args []uint16) (of uint64, ok bool) 
 		return 0, false
 	}
 	for n := range c.Graph.Insns {
+		if n > 0 && c.Graph.Blocks[c.Graph.Block(int32(n))].First != int32(n) {
+			if w, known := c.Arch.Writes(c.Graph.Bytes(int32(n - 1))); known && !w.Registers.Has(register) {
+				continue // as before: what leads to an instruction is followed from its block's beginning
+			}
+		}
 		was, moved := c.Held().Was(register, c.Graph.Insns[n].Addr)
 		switch {
 		case !moved || was == register || slices.Contains(args, uint16(was)):
