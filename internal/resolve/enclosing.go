@@ -33,13 +33,13 @@ func (ev *Evaluator) Enclosing(a *Answer, x *entries.Var, around int32, link dw.
 	if err != nil {
 		return err
 	}
-	frame, r, err := ev.staticLink(link)
+	frame, given, r, err := ev.staticLink(link, around)
 	if err != nil {
 		return err
 	}
 	if a.Reason.Code != reasons.None {
 		if r.Code == reasons.None {
-			_, err = ev.nestedCopy(a, x, around, frame)
+			_, err = ev.nestedCopy(a, x, around, frame, given)
 		}
 		return err
 	}
@@ -136,45 +136,51 @@ func inFrame(expr []byte, e eval.Encoding) bool {
 	return len(expr) > 0
 }
 
-// staticLink returns the frame base of the function in which the spot's is nested.
-func (ev *Evaluator) staticLink(link dw.Value) (*loc.Expr, loc.Reason, error) {
+// staticLink returns the frame base of the function, which has a record, in which the spot's is nested.
+func (ev *Evaluator) staticLink(link dw.Value, around int32) (frame *loc.Expr, given uint64, r loc.Reason, err error) {
 	l, r, err := ev.base(link, "DW_AT_static_link")
-	if err != nil || r.Code != reasons.None {
-		return nil, r, err
+	if err != nil || r.Code != reasons.None || !link.IsBlock() {
+		return l.Expr, 0, r, err
 	}
-	if link.IsBlock() && !ev.linkAtSpot(l.Expr) {
-		return nil, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed, or is not set yet"}, nil
+	given, ok := ev.linkAtSpot(l.Expr)
+	if !ok {
+		return nil, 0, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed, or is not set yet"}, nil
 	}
-	return l.Expr, loc.Reason{}, nil
+	if _, plus, reads := readBy(l.Expr); reads && !ev.spot.U.Body.Unoptimized() {
+		if _, _, stored, err := ev.linkStored(around, given, plus); !stored || err != nil {
+			return nil, 0, loc.Reason{Code: reasons.NotAtSite, Detail: "the code of the function around this one does not show that it stores the address of its frame, to which the static link leads"}, err
+		}
+	}
+	return l.Expr, given, loc.Reason{}, nil
 }
 
-// linkAtSpot sets the registers of an expression, which is said to hold in the whole function, to those that have at the spot what the expression means. A register of the frame is known there. ok is false
-// if none has it.
-func (ev *Evaluator) linkAtSpot(e *loc.Expr) (ok bool) {
+// linkAtSpot sets the registers of an expression, which is said to hold in the whole function, to those that have at the spot what the expression means. A register of the frame is known there. given
+// is the register in which the function was given it, if it is one. ok is false if none has it.
+func (ev *Evaluator) linkAtSpot(e *loc.Expr) (given uint64, ok bool) {
 	s := ev.spot
 	c, err := ev.instructionsOf(s)
-	ok = err == nil
+	given, ok = body.Followed, err == nil
 	e.Walk(func(x *loc.Expr) {
 		if x.Op != ops.Reg || x.K == uint64(ev.Arch.SP) || !ok {
 			return
 		}
-		given := x.K
+		of := x.K
 		if slices.Contains(ev.Arch.Preserved, uint16(x.K)) {
 			// Nobody is given anything in a register that functions preserve. GCC names the one to which the function moves what it was given.
-			if given, ok = movedTo(c, x.K, ev.Arch.Args); !ok {
+			if of, ok = movedTo(c, x.K, ev.Arch.Args); !ok {
 				frame, known := s.U.Img.Code.FramePointer()
 				ok = known && x.K == frame
 				return
 			}
 		}
-		if x.K = given; s.At.Addr == s.Fun.Start {
+		if x.K, given = of, of; s.At.Addr == s.Fun.Start {
 			return
 		}
 		var bits uint8
-		x.K, bits, ok = c.Held().Holds(given, s.At.Addr)
+		x.K, bits, ok = c.Held().Holds(of, s.At.Addr)
 		ok = ok && int(bits) == 8*ev.Arch.WordSize
 	})
-	return ok
+	return given, ok
 }
 
 // movedTo returns the register that is for no argument, of which a function moves to another one what it had where the function began. ok is false if that is none, or several.
@@ -183,6 +189,11 @@ func movedTo(c *body.Code, register uint64, args []uint16) (of uint64, ok bool) 
 		return 0, false
 	}
 	for n := range c.Graph.Insns {
+		if n > 0 && c.Graph.Blocks[c.Graph.Block(int32(n))].First != int32(n) {
+			if w, known := c.Arch.Writes(c.Graph.Bytes(int32(n - 1))); known && !w.Registers.Has(register) {
+				continue // as before: what leads to an instruction is followed from its block's beginning
+			}
+		}
 		was, moved := c.Held().Was(register, c.Graph.Insns[n].Addr)
 		switch {
 		case !moved || was == register || slices.Contains(args, uint16(was)):

@@ -6,7 +6,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/entries"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -74,8 +73,9 @@ func (e *evidence) stays(place body.Place) (bool, error) {
 		return false, nil
 	}
 	last := c.Graph.Blocks[c.Graph.Block(int32(first))].Last - 1
-	branch := &c.Graph.Insns[last]
+	branch := c.Graph.Insns[last].Addr
+	in, ok := c.Arch.Next(c.Graph.Bytes(last))
 	row := c.RowAt(last)
-	return branch.Kind == flow.Branch && c.Owner[last] == int32(own) && row != nil && row.File == place.File && row.Line >= place.Line &&
-		(e.x.Location.IsBlock() || branch.Addr < e.c.Hi) && !e.s.U.Img.Code.WritesBetween(e.s.At.Addr, branch.Addr, 1<<e.v.Loc.Expr.K, nil), nil
+	return ok && in.Branches && in.Onward && !in.Call && c.Owner[last] == int32(own) && row != nil && row.File == place.File && row.Line >= place.Line &&
+		(e.x.Location.IsBlock() || branch < e.c.Hi) && !e.s.U.Img.Code.WritesBetween(e.s.At.Addr, branch, 1<<e.v.Loc.Expr.K, nil), nil
 }
