@@ -44,7 +44,7 @@ func (e *evidence) left() (bool, error) {
 			all = append(all, dw.Range{Lo: v.Lo, Hi: v.Hi})
 		}
 		for _, r := range ranges {
-			if r.Lo < r.Hi && !(dw.Covers(all, r.Lo) && dw.Covers(all, r.Hi-1)) {
+			if r.Lo < r.Hi && (!dw.Covers(all, r.Lo) || !dw.Covers(all, r.Hi-1)) {
 				return false, nil
 			}
 		}

@@ -91,10 +91,10 @@ func TestPrograms(t *testing.T) {
 			for _, a := range answers {
 				at := fmt.Sprintf("%s:%d %s", a.File, a.Line, a.Var)
 				checked++
-				switch {
-				case a.Ours == Right:
+				switch a.Ours {
+				case Right:
 					right++
-				case a.Ours == Wrong:
+				case Wrong:
 					t.Errorf("%s: %s is %s, want %s", option, at, a.Got, a.Want)
 				default:
 					t.Logf("%s: %s: %s", option, at, a.Got)
