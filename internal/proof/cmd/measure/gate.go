@@ -253,7 +253,6 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 		return append([]string{"-k", kernel, "--no-cache"}, q.args...)
 	}
 	for _, t := range tools {
-		t.cpu, t.memory = nil, nil
 		if q.kept { // the second one has all that it left
 			if err := t.run(args(t)...); err != nil {
 				return ratio, err
@@ -262,8 +261,14 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 		if err := t.count(args(t)...); err != nil {
 			return ratio, err
 		}
+		t.cpu, t.memory = nil, nil
 	}
-	for range mostRounds {
+	for round := range mostRounds {
+		for _, t := range tools {
+			if err := q.keepAnew(t, round, args(t)); err != nil {
+				return ratio, err
+			}
+		}
 		for i := range pairs {
 			for k := range tools {
 				if err := tools[(i+k)%2].run(args(tools[(i+k)%2])...); err != nil {
@@ -280,6 +285,21 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 		ratio.Allocated = tools[1].allocated / tools[0].allocated
 	}
 	return ratio, nil
+}
+
+// keepAnew has the tool write what it keeps once more, for a round behind the first. A small question takes a few milliseconds, of which a good part is to map that file, and that stays what it
+// is as long as the file does: 28 pairs had 1.10, and with files that were written anew 0.93 to 0.95.
+func (q *gateQuestion) keepAnew(t *gateTool, round int, args []string) error {
+	if round == 0 || !q.kept {
+		return nil
+	}
+	if err := os.RemoveAll(t.cache); err != nil {
+		return err
+	}
+	n := len(t.cpu)
+	err := t.run(args...)
+	t.cpu, t.memory = t.cpu[:n], t.memory[:n]
+	return err
 }
 
 func (t *gateTool) pack() string { return t.path + ".pack" }
