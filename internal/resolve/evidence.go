@@ -152,13 +152,24 @@ func distance(l *loc.Location) (found bool) {
 	return found
 }
 
-// passPadding makes a note that begins in front of the padding before the probe, at a view that only rows behind that have, one that begins at the probe's address.
+// maxPadding is how many bytes compilers put before a loop's beginning at most.
+const maxPadding = 64
+
+// passPadding makes a note that begins in front of the padding before the probe, at a view that only rows behind that have, one that begins at the probe's address. GCC writes a
+// label there, in front of a loop that it aligns, and takes it for the loop's first statements too: ".LVL220: .p2align 4; .L135: .loc 1 33 2 view .LVU1497", and a list that
+// begins at .LVL220 with .LVU1497.
 func (e *evidence) passPadding() error {
-	behind, err := behindPadding(e.s, e.c)
-	if behind {
-		e.c.Rule, e.c.Lo, e.c.Later = rule.LaterView, e.s.At.Addr, e.c.VLo-e.s.At.View
+	s, c := e.s, e.c
+	at := s.At
+	if !c.Viewed || c.Rule != rule.View || c.Lo >= at.Addr || c.VLo <= at.View || at.Addr-c.Lo > maxPadding || !s.U.Img.Code.Padding(c.Lo, at.Addr) {
+		return nil
 	}
-	return err
+	rows, err := s.U.RowsIn(dw.Range{Lo: c.Lo, Hi: at.Addr})
+	if err != nil || slices.ContainsFunc(rows, func(r dw.Row) bool { return r.Addr == c.Lo && uint64(r.View) == c.VLo }) {
+		return err
+	}
+	c.Rule, c.Lo, c.Later = rule.LaterView, at.Addr, c.VLo-at.View
+	return nil
 }
 
 // converts reports whether a location, or a part of it, is a number that is cut or extended. LLVM writes so what is left of a conversion that it

@@ -143,11 +143,6 @@ func (ev *Evaluator) FromDWARF(v *Answer, x *entries.Var, c *entries.Chosen) err
 		if *c, err = x.U.Choose(x.Location, x.Views, s.At, takesFirst(s, x)); err != nil {
 			return err
 		}
-		if takesFirst(s, x) {
-			if err := chooseBeforePadding(s, x, c); err != nil {
-				return err
-			}
-		}
 		if c.Rule == rule.None {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite}
 			if !c.Others {
