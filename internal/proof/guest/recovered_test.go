@@ -85,7 +85,6 @@ var recoveredTests = []recovered{
 	{def: "page_ref_inc page->_refcount.counter", is: positive},
 	{def: "kref_put kref->refcount.refs.counter", is: positive},
 	{def: "kfree_skb skb->users.refs.counter", is: positive},
-	{def: "is_zone_device_page page->_refcount.counter", rules: []loc.Rule{rule.Member}, is: positive}, // whoever asks has it
 	{def: "msgctl_info msqid", rules: []loc.Rule{rule.Caller}, is: printsAs("77"), last: linux(6, 1), needs: true},
 }
 
