@@ -18,16 +18,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// shown is what a function's bodies in a unit show of one of its parameters.
-type shown struct {
+// assigns is what a function's bodies in a unit show of one of its parameters.
+type assigns struct {
 	how judge.Assignment
-	at  body.Place // of the statement that adds a number to it, in a body that does so in front of its first branch
+	// registers is set if the code makes another number of it inside of a part of a body, and both are noted as registers: of what is computed, GCC may have undone what the code did.
+	registers bool
+	at        body.Place // of the statement that adds a number to it, in a body that does so in front of its first branch
+}
+
+// add adds what another body shows. Of several statements it keeps the first in the text.
+func (a *assigns) add(o *assigns) {
+	a.how, a.registers = max(a.how, o.how), a.registers || o.registers
+	if o.at.Line != 0 && (a.at.Line == 0 || o.at.Line < a.at.Line) {
+		a.at = o.at
+	}
 }
 
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
-func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]shown, error) {
-	assigned := make(map[uint64]shown)
+func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]assigns, error) {
+	assigned := make(map[uint64]assigns)
 	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
 		if r := &u.Recs[i]; r.Root != function || r.Flags&index.HasPC == 0 {
@@ -43,16 +53,14 @@ func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]show
 				return true, nil
 			}
 			// Damage in a list is reported where its parameter is asked for.
-			how, err := f.list(e, x)
-			if how == judge.Never || err != nil {
+			in, err := f.list(e, x)
+			if in.how == judge.Never || err != nil {
 				return true, nil
 			}
 			if root, err := x.Ultimate(nil); err == nil {
-				is := assigned[root]
-				if is.how = max(is.how, how); f.at.Line != 0 && (is.at.Line == 0 || f.at.Line < is.at.Line) {
-					is.at = f.at
-				}
-				assigned[root] = is
+				all := assigned[root]
+				all.add(&in)
+				assigned[root] = all
 			}
 			return true, nil
 		})
@@ -63,9 +71,6 @@ func assignedIn(u *entries.Unit, function int32, ev *Evaluator) (map[uint64]show
 	return assigned, nil
 }
 
-// madeInside is judge.Inside where the code makes another number of it inside of a part of a body, and both are noted as registers: of what is computed, GCC may have undone what the code did.
-const madeInside = judge.Inside + 1
-
 // changes looks at where the locations of parameters change inside the bodies of one function.
 type changes struct {
 	u    *entries.Unit
@@ -73,23 +78,22 @@ type changes struct {
 	rec  int32         // of the body
 	spot *entries.Spot // of the body, once needed
 	size uint8         // bits of the parameter
-	at   body.Place    // of the last list: what shown has
 }
 
 // list returns what the list, without views, of a parameter of a body shows. A change from one place to another shows an assignment if
 // the code makes another value between, and shows none if it moves the value. Where the code does not say, what is computed there, or
 // known, is a sign of one.
-func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
+func (f *changes) list(e dw.Entry, x *entries.Var) (out assigns, err error) {
 	u := f.u
 	var last dw.LocEntry
 	var different, moved, unknown []uint64
 	added := uint64(0)
 	var all sign
-	f.size, f.at = 0, body.Place{}
+	f.size = 0
 	l := u.Locations(x.Location, dw.Value{})
 	for v := (dw.LocEntry{}); l.Next(&v); {
 		if v.Viewed {
-			return judge.Never, nil
+			return out, nil
 		}
 		if v.Default || len(v.Expr) == 0 {
 			continue
@@ -100,7 +104,7 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 			same, differs, adds, err := f.compare(x, &last, &v)
 			switch {
 			case err != nil:
-				return judge.Never, err
+				return out, err
 			case same:
 				is = sign{}
 			case differs && !is.constant:
@@ -127,29 +131,27 @@ func (f *changes) list(e dw.Entry, x *entries.Var) (judge.Assignment, error) {
 		shown = several && (all.constant || all.computes)
 	}
 	if l.Err != nil || !shown && len(different) == 0 {
-		return judge.Never, l.Err
+		return out, l.Err
 	}
 	var pcs dw.PCs
 	if err := e.Attrs(pcs.Take); err != nil {
-		return judge.Never, err
+		return out, err
 	}
 	ranges, err := u.Extent(&pcs)
 	if err != nil {
-		return judge.Never, err
+		return out, err
 	}
 	if added != 0 && dw.Covers(ranges, added-1) {
-		f.at = f.atOnce(added)
+		out.at = f.atOnce(added)
 	}
 	inside := func(addr uint64) bool {
 		return slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo < addr && addr < r.Hi })
 	}
-	if slices.ContainsFunc(moved, inside) {
-		return madeInside, nil
-	}
+	out.how, out.registers = judge.Between, slices.ContainsFunc(moved, inside)
 	if slices.ContainsFunc(different, inside) || shown && slices.ContainsFunc(unknown, inside) {
-		return judge.Inside, nil
+		out.how = judge.Inside
 	}
-	return judge.Between, nil
+	return out, nil
 }
 
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the

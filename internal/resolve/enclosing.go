@@ -147,7 +147,7 @@ func (ev *Evaluator) staticLink(link dw.Value, around int32) (frame *loc.Expr, g
 		return nil, 0, loc.Reason{Code: reasons.NotAtSite, Detail: "the register by which the frame of the function around this one is found has changed, or is not set yet"}, nil
 	}
 	if _, plus, reads := readBy(l.Expr); reads && !ev.spot.U.Body.Unoptimized() {
-		if _, _, stored, err := ev.linkStored(around, given, plus); !stored || err != nil {
+		if stored, err := ev.linkStored(around, given, plus); stored == nil || err != nil {
 			return nil, 0, loc.Reason{Code: reasons.NotAtSite, Detail: "the code of the function around this one does not show that it stores the address of its frame, to which the static link leads"}, err
 		}
 	}

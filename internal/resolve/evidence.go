@@ -283,15 +283,15 @@ func (e *evidence) Assigned() (judge.Assignment, error) {
 		return e.assignedWithViews()
 	}
 	a, err := e.assignedWithoutViews()
-	return min(a.how, judge.Inside), err
+	return a.how, err
 }
 
-// assignedWithoutViews is Assigned, or madeInside.
-func (e *evidence) assignedWithoutViews() (shown, error) {
+// assignedWithoutViews returns what the function's bodies in the unit show by lists without views.
+func (e *evidence) assignedWithoutViews() (assigns, error) {
 	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
-	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]shown, error) { return assignedIn(u, function, e.ev) })
+	assigned, err := entries.Remembered(&u.Derived, assignedOf(function), func() (map[uint64]assigns, error) { return assignedIn(u, function, e.ev) })
 	if err != nil {
-		return shown{}, err
+		return assigns{}, err
 	}
 	root, err := e.x.Ultimate(nil)
 	return assigned[root], err

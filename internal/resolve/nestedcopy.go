@@ -29,16 +29,16 @@ func (ev *Evaluator) nestedCopy(a *Answer, x *entries.Var, around int32, frame *
 	if !ok || from.Op != ops.Reg || x.Tag != dw.TagFormalParameter || size <= 0 || size > int64(ev.Arch.WordSize) || ev.spot.U.Img.LeftOut.Has(rule.Moved) {
 		return false, nil
 	}
-	link, linked, ok, err := ev.linkStored(around, given, plus)
-	if !ok || err != nil {
+	link, err := ev.linkStored(around, given, plus)
+	if link == nil || err != nil {
 		return false, err
 	}
-	home, ok, err := ev.copyOf(x, around, size, linked)
+	home, ok, err := ev.copyOf(x, around, size, link.by)
 	if !ok || err != nil {
 		return false, err
 	}
 	own, err := ev.instructionsOf(ev.spot)
-	if err != nil || own.Why != "" || !uses(own, given, home-(link-plus), size) {
+	if err != nil || own.Why != "" || !uses(own, given, home-(link.at-plus), size) {
 		return false, err
 	}
 	a.Loc = loc.Location{Kind: loc.KindMemory, Rule: rule.Moved, Expr: ev.Binary(ops.Add, frame, ev.Const(uint64(home)))}
@@ -91,10 +91,20 @@ func (ev *Evaluator) copyOf(x *entries.Var, around int32, size int64, linked uin
 	}), nil
 }
 
-// linkStored returns where the function, which has a record, in which the spot's is nested stores the address of its frame, from that address on, and by which instruction: so many bytes behind
-// the beginning of the structure whose address it has in the register in which it gives it, or stores for a trampoline. ok is false if the code does not show that. Where no nested function reads it,
-// nothing does but the static link, and GCC leaves the store out. What is passed on the stack begins at the same address, which is stored for that too.
-func (ev *Evaluator) linkStored(around int32, given uint64, plus int64) (link int64, by uint64, ok bool, err error) {
+// linkStored returns what stores the address of its frame in the function, which has a record, in which the spot's is nested: so many bytes behind
+// the beginning of the structure whose address it has in the register in which it gives it, or stores for a trampoline. It is nil if the code does not show that, and is found once for all variables. Where no
+// nested function reads it, nothing does but the static link, and GCC leaves the store out. What is passed on the stack begins at the same address, which is stored for that too.
+func (ev *Evaluator) linkStored(around int32, given uint64, plus int64) (*written, error) {
+	type key struct {
+		around int32
+		given  uint64
+		plus   int64
+	}
+	return entries.Remembered(&ev.spot.U.Derived, key{around, given, plus}, func() (*written, error) { return ev.findLink(around, given, plus) })
+}
+
+// findLink is linkStored, the first time.
+func (ev *Evaluator) findLink(around int32, given uint64, plus int64) (link *written, err error) {
 	var links []written
 	var passed, stored []int64
 	err = ev.storesOf(around, false, func(f *stores, w written) {
@@ -117,15 +127,15 @@ func (ev *Evaluator) linkStored(around int32, given uint64, plus int64) (link in
 	if len(passed) == 0 {
 		passed = stored
 	}
-	for _, l := range links {
-		if slices.Contains(passed, l.at-plus) {
-			if ok && l.at != link {
-				return 0, 0, false, nil
+	for i := range links {
+		if l := &links[i]; slices.Contains(passed, l.at-plus) {
+			if link != nil && l.at != link.at {
+				return nil, nil
 			}
-			link, by, ok = l.at, l.by, true
+			link = l
 		}
 	}
-	return link, by, ok, err
+	return link, err
 }
 
 // stores are what code stores in its frame.

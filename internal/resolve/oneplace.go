@@ -21,7 +21,7 @@ func (e *evidence) OnePlace() (bool, error) {
 	}
 	a, err := e.assignedWithoutViews()
 	if left || err != nil {
-		return a.how == madeInside, err
+		return a.registers, err
 	}
 	return e.stays(a.at)
 }
