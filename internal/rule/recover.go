@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -18,15 +19,16 @@ func LeftOut(names []string) (Set, error) {
 		return 0, nil
 	}
 	byName := make(map[string]loc.Rule)
-	out := Set(0)
-	for _, r := range recovering {
-		byName[r.String()] = r
+	out, all := Set(0), make([]string, len(recovering))
+	for i, r := range recovering {
+		all[i] = r.String()
+		byName[all[i]] = r
 		out |= 1 << r
 	}
 	for _, n := range names {
 		r, known := byName[n]
 		if !known {
-			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s, %s, %s, %s, %s, %s", n, Caller, Moved, Table, Operand, Call, Member)
+			return 0, fmt.Errorf("no rule %q says what the debug information has lost: those are %s", n, strings.Join(all, ", "))
 		}
 		out &^= 1 << r
 	}

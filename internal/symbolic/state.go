@@ -92,11 +92,12 @@ func (s *State) Extended(a Value, bits uint8) Value { return s.t.LowSigned(a, bi
 // Differs reports whether the lower bits of two numbers differ, whatever was where the path begins: by a constant, because an
 // instruction on the path made one of them of others, or because the second one is the first and more than a constant.
 func (s *State) Differs(a, b Value, bits uint8) bool {
-	d, ok := sum(s.t.modulo(a, bits), s.t.modulo(b, bits), ^uint64(0))
+	from := s.t.modulo(a, bits)
+	d, ok := sum(from, s.t.modulo(b, bits), ^uint64(0))
 	if ok && d.IsConstant() {
 		return d.Const&Mask(bits) != 0
 	}
-	if m := s.t.modulo(a, bits); ok && !s.t.astray && !m.IsConstant() && !d.shares(m) {
+	if ok && !s.t.astray && !from.IsConstant() && !d.shares(from) {
 		return true
 	}
 	return !s.t.astray && s.Made(a) != s.Made(b)

@@ -95,7 +95,8 @@ func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, di
 	params := o.asked(parameter)
 	for _, members := range [...]bool{false, true} {
 		for n, k := range o.kinds {
-			if w := &o.straight.Found[o.first[n]]; k.Member != members || !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
+			w := &o.straight.Found[o.first[n]]
+			if k.Member != members || !o.canBeOf(&o.params[parameter], w) || o.aboutAnother(parameter, w) {
 				continue
 			}
 			k.Params = params
@@ -103,7 +104,7 @@ func (g *groups) says(o *observed, parameter int, known func(w *body.Witness, di
 			if x == nil {
 				continue
 			}
-			if d, ok := x.Distance(&k, o.constants); ok && known(&o.straight.Found[o.first[n]], d) {
+			if d, ok := x.Distance(&k, o.constants); ok && known(w, d) {
 				equal, _ := x.Counts()
 				return n, equal, int64(d)
 			}
